@@ -1,0 +1,34 @@
+# Every recipe runs under Node 26 or newer (scripts/with-node); nothing but Node 20 with npm has to be there before.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install up demo check test format clean
+node := ./scripts/with-node
+
+help: ## list these targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: node_modules/.package-lock.json ## install the pinned packages (done by the others when needed)
+
+node_modules/.package-lock.json: package-lock.json
+	@echo "installing packages (once)" >&2
+	@$(node) npm ci --ignore-scripts --silent
+	@touch $@
+
+up: install ## run registry, fetch, sandbox and operator here; Ctrl-C stops them
+	@$(node) node cli/main.ts up $(ARGS)
+
+demo: install ## find both servers through the registry, fetch a page, run a program in the sandbox
+	@$(node) node cli/main.ts demo $(ARGS)
+
+check: install ## types, lint, format, unit tests: seconds
+	@$(node) npm run -s check
+
+test: install ## every test that needs no cluster: unit, real processes, real clients, conformance
+	@$(node) npm run -s test
+
+format: install ## rewrite the code in the project's format
+	@$(node) npm run -s format
+
+clean: ## remove what running and testing left in this checkout
+	@rm -rf .toolyard node_modules .tools
