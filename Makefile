@@ -2,8 +2,10 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install up demo check test format clean
+.PHONY: help install up demo check test test-gvisor format clean
 node := ./scripts/with-node
+# REPORT=file.json: write Vitest's results there too
+reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
 
 help: ## list these targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +27,10 @@ check: install ## types, lint, format, unit tests: seconds
 	@$(node) npm run -s check
 
 test: install ## every test that needs no cluster: unit, real processes, real clients, conformance
-	@$(node) npm run -s test
+	@$(node) npm run -s test -- $(reporters)
+
+test-gvisor: install ## the sandbox tests under gVisor, built from its Go module where runsc is missing (Go; minutes, once)
+	@RUNSC=$$(./scripts/ensure-runsc) SANDBOX_ISOLATION=gvisor $(node) npx vitest run --project system test/sandbox $(reporters)
 
 format: install ## rewrite the code in the project's format
 	@$(node) npm run -s format
