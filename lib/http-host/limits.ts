@@ -1,0 +1,30 @@
+/** What one host takes from its clients, all of them together. */
+export interface HttpLimits {
+  /** bytes of one request's headers; more is answered 431 */
+  readonly maxHeaderBytes: number;
+  /** time for a request's headers to arrive, milliseconds; then 408 */
+  readonly headersTimeoutMs: number;
+  /** time for a whole request to arrive, body included, milliseconds; then 408 */
+  readonly requestTimeoutMs: number;
+  /** how long an idle connection is kept, milliseconds */
+  readonly keepAliveTimeoutMs: number;
+  /** connections open at once on one port; further ones are closed unanswered */
+  readonly maxConnections: number;
+  /** requests being answered at once; further ones are answered 503 */
+  readonly maxInFlight: number;
+  /** time for the requests in flight to finish once nothing more is accepted, milliseconds; then they are cut */
+  readonly finishTimeoutMs: number;
+}
+
+export const defaultLimits: HttpLimits = {
+  maxHeaderBytes: 16 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  // longer than the idle time of common clients and proxies, so that they are the ones to close
+  keepAliveTimeoutMs: 75_000,
+  maxConnections: 1024,
+  // each may hold a whole body in memory
+  maxInFlight: 256,
+  // with DRAIN_SECONDS=5 within Kubernetes' default grace period of 30 s
+  finishTimeoutMs: 20_000,
+};

@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Counter, Gauge } from 'prom-client';
+import { answerJson, pathOf } from './answer.ts';
+import type { HttpHostOptions, Readiness } from './host.ts';
+import type { HttpLimits } from './limits.ts';
+
+const READY_TIMEOUT_MS = 5000;
+
+/** Every request of one host: answers health itself, bounds and counts the rest. */
+export class Traffic {
+  #draining = false;
+  #inFlight = 0;
+  #idle: (() => void) | undefined;
+  readonly #options: HttpHostOptions;
+  readonly #limits: HttpLimits;
+  readonly #answered: Counter<'status'>;
+  readonly #inFlightGauge: Gauge;
+
+  constructor(options: HttpHostOptions, limits: HttpLimits) {
+    this.#options = options;
+    this.#limits = limits;
+    const registers = [options.metrics];
+    this.#answered = new Counter({
+      name: 'toolyard_http_requests_total',
+      help: 'requests answered, by HTTP status; aborted when the client left first',
+      labelNames: ['status'],
+      registers,
+    });
+    this.#inFlightGauge = new Gauge({ name: 'toolyard_http_requests_in_flight', help: 'requests being answered now', registers });
+  }
+
+  /** From now on /readyz says no, and clients are told to take their next request elsewhere. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Resolves when no request is in flight. */
+  async idle(): Promise<void> {
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
+  }
+
+  readonly listener = (req: IncomingMessage, res: ServerResponse): void => {
+    if (this.#draining) res.setHeader('connection', 'close');
+    switch (pathOf(req)) {
+      case '/healthz':
+        return answerJson(res, 200, { alive: true, part: this.#options.part });
+      case '/readyz':
+        return void this.#readiness().then((readiness) => answerJson(res, readiness.ready ? 200 : 503, readiness));
+      default:
+        return this.#serve(req, res);
+    }
+  };
+
+  #serve(req: IncomingMessage, res: ServerResponse): void {
+    if (this.#inFlight >= this.#limits.maxInFlight) {
+      this.#answered.inc({ status: 503 });
+      return answerJson(res, 503, { error: `${this.#inFlight} requests are being answered already; try again` }, { 'retry-after': '1' });
+    }
+    this.#count(+1);
+    res.once('close', () => this.#left(res));
+    void this.#handle(req, res);
+  }
+
+  async #handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    try {
+      await this.#options.handler(req, res);
+    } catch (error) {
+      this.#options.log.error({ err: error, path: pathOf(req) }, 'request failed');
+      if (res.headersSent) res.destroy();
+      else answerJson(res, 500, { error: 'internal error; the log of this server says more' });
+    }
+  }
+
+  #left(res: ServerResponse): void {
+    this.#count(-1);
+    this.#answered.inc({ status: res.writableFinished ? String(res.statusCode) : 'aborted' });
+    if (this.#inFlight === 0) this.#idle?.();
+  }
+
+  #count(change: 1 | -1): void {
+    this.#inFlight += change;
+    this.#inFlightGauge.set(this.#inFlight);
+  }
+
+  async #readiness(): Promise<Readiness> {
+    if (this.#draining) return { ready: false, reason: 'stopping' };
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<Readiness>((resolve) => {
+      timer = setTimeout(() => resolve({ ready: false, reason: `the readiness check took over ${READY_TIMEOUT_MS} ms` }), READY_TIMEOUT_MS);
+    });
+    try {
+      return await Promise.race([this.#options.ready(), late]);
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'readiness check failed');
+      return { ready: false, reason: `the readiness check failed: ${error instanceof Error ? error.message : String(error)}` };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { httpHostSettings } from '../http-host/config.ts';
+
+const MIB = 1024 * 1024;
+
+/** What every MCP server of toolyard can be told; spread into its own schema, where a default may be replaced. */
+export const mcpHostSettings = {
+  ...httpHostSettings,
+  PUBLIC_HOSTS: z
+    .string()
+    .optional()
+    .describe('host names, comma-separated and without ports, under which clients reach /mcp, besides loopback names and HOST'),
+  AUTH: z
+    .enum(['none', 'tokens'])
+    .default('none')
+    .describe('who may call: none admits everybody, tokens those with a bearer token of AUTH_TOKENS_FILE'),
+  AUTH_TOKENS_FILE: z
+    .string()
+    .optional()
+    .describe('JSON object, name of the caller to SHA-256 of its token in hexadecimal; read again when the file changes'),
+  MAX_BODY_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1024)
+    .default(4 * MIB)
+    .describe('largest request body accepted, bytes'),
+  MAX_RESULT_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1024)
+    .default(10 * MIB)
+    .describe('largest result sent, bytes; a larger one becomes an error that says so'),
+};
+
+export type McpHostSettings = z.output<z.ZodObject<typeof mcpHostSettings>>;

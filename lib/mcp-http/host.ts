@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, type AuthInfo, type McpRequestContext, type McpServer } from '@modelcontextprotocol/server';
+import { Registry } from 'prom-client';
+import { answerJson, pathOf } from '../http-host/answer.ts';
+import { startHttpHost, type HttpHost, type Readiness } from '../http-host/host.ts';
+import type { HttpLimits } from '../http-host/limits.ts';
+import type { Log } from '../log.ts';
+import { openCallers } from './callers.ts';
+import { Calls } from './calls.ts';
+import type { McpHostSettings } from './config.ts';
+import { admittedHosts, refusalOf } from './origin.ts';
+
+/** Who asks, and in which protocol era: `legacy` up to 2025-11-25, `modern` from 2026-07-28 on. */
+export interface McpCall {
+  /** `anonymous` with AUTH=none, else the name of the token */
+  readonly principal: string;
+  readonly era: 'legacy' | 'modern';
+}
+
+export interface McpHostOptions {
+  readonly part: string;
+  readonly settings: McpHostSettings;
+  /** Called for each request. Keep schemas in module constants: building them here costs 1.6 ms a request. */
+  readonly createServer: (call: McpCall) => McpServer;
+  readonly ready: () => Readiness | Promise<Readiness>;
+  /** @default a registry of its own */
+  readonly metrics?: Registry;
+  readonly log: Log;
+  /** @default defaultLimits */
+  readonly limits?: Partial<HttpLimits>;
+  readonly onClose?: () => Promise<void>;
+}
+
+/**
+ * Serves MCP at /mcp over streamable HTTP to clients of both eras, without sessions: any replica answers any request. A tool's abort signal
+ * (`ctx.mcpReq.signal`) fires when its client disconnects.
+ * @throws ConfigError, ListenError
+ */
+export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
+  const { part, settings, log, ready, limits } = options;
+  const metrics = options.metrics ?? new Registry();
+  const callers = openCallers(settings, log);
+  const calls = new Calls(settings.MAX_RESULT_BYTES, metrics, log);
+  const hosts = admittedHosts(settings);
+  // what the SDK reports here are requests it refused, which their senders were told
+  const onerror = (error: Error) => log.debug({ err: error }, 'MCP request refused');
+  const handler = createMcpHandler((context) => createWatched(options, calls, context), {
+    maxRequestBodySize: settings.MAX_BODY_BYTES,
+    onerror,
+  });
+  const serve = toNodeHandler(handler, { maxRequestBodySize: settings.MAX_BODY_BYTES, onerror });
+
+  const answer = (req: IncomingMessage, res: ServerResponse): unknown => {
+    if (pathOf(req) !== '/mcp') return answerJson(res, 404, { error: `nothing here; ${part} serves MCP at /mcp` });
+    const refusal = refusalOf(req.headers, hosts);
+    if (refusal !== undefined) return refuse(res, 403, refusal);
+    const admission = callers.admit(req.headers.authorization);
+    if (!admission.admitted) return refuse(res, 401, admission.message, { 'www-authenticate': admission.challenge });
+    // the token itself is nobody's business further in
+    const auth: AuthInfo = { token: '', clientId: admission.principal, scopes: [] };
+    return serve(Object.assign(req, { auth }) as Parameters<typeof serve>[0], res);
+  };
+
+  const onClose = async () => {
+    callers.close();
+    await handler.close();
+    await options.onClose?.();
+  };
+  return startHttpHost({ part, settings, handler: answer, ready, metrics, log, onClose, ...(limits !== undefined && { limits }) });
+}
+
+function createWatched({ createServer, log }: McpHostOptions, calls: Calls, { era, authInfo }: McpRequestContext): McpServer {
+  const call: McpCall = { principal: authInfo?.clientId ?? 'anonymous', era };
+  try {
+    return calls.watch(createServer(call), call);
+  } catch (error) {
+    log.error({ err: error }, 'the MCP server could not be built');
+    throw error;
+  }
+}
+
+function refuse(res: ServerResponse, status: number, message: string, headers: Record<string, string> = {}): void {
+  answerJson(res, status, { jsonrpc: '2.0', error: { code: -32000, message }, id: null }, headers);
+}
