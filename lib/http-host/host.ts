@@ -19,7 +19,7 @@ export interface HttpHostOptions {
   readonly settings: HttpHostSettings;
   /** answers everything but /healthz and /readyz; may be async: a rejection is logged and answered 500 */
   readonly handler: (req: IncomingMessage, res: ServerResponse) => unknown;
-  /** asked on each GET /readyz, at most 5 s */
+  /** asked on each GET /readyz; cheap, and at most 5 s */
   readonly ready: () => Readiness | Promise<Readiness>;
   readonly metrics: Registry;
   readonly log: Log;

@@ -6,12 +6,16 @@ export interface HttpLimits {
   readonly headersTimeoutMs: number;
   /** time for a whole request to arrive, body included, milliseconds; then 408 */
   readonly requestTimeoutMs: number;
+  /** how long a client may leave an answer unread, milliseconds; then it is cut. Waiting for an answer to begin has no limit here */
+  readonly stallTimeoutMs: number;
   /** how long an idle connection is kept, milliseconds */
   readonly keepAliveTimeoutMs: number;
   /** connections open at once on one port; further ones are closed unanswered */
   readonly maxConnections: number;
   /** requests being answered at once; further ones are answered 503 */
   readonly maxInFlight: number;
+  /** time for one readiness check, milliseconds; then the process counts as unready */
+  readonly readyTimeoutMs: number;
   /** time for the requests in flight to finish once nothing more is accepted, milliseconds; then they are cut */
   readonly finishTimeoutMs: number;
 }
@@ -20,11 +24,13 @@ export const defaultLimits: HttpLimits = {
   maxHeaderBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
+  stallTimeoutMs: 60_000,
   // longer than the idle time of common clients and proxies, so that they are the ones to close
   keepAliveTimeoutMs: 75_000,
   maxConnections: 1024,
   // each may hold a whole body in memory
   maxInFlight: 256,
+  readyTimeoutMs: 5000,
   // with DRAIN_SECONDS=5 within Kubernetes' default grace period of 30 s
   finishTimeoutMs: 20_000,
 };

@@ -6,6 +6,9 @@ export interface Running {
   close(): Promise<void>;
 }
 
+/** An orphan has nobody left who would send it a second signal. */
+const ORPHAN_EXIT_MS = 30_000;
+
 /**
  * Runs one process from its environment: `runProcess('fetch', config, (settings) => startFetch(settings))`.
  *
@@ -38,8 +41,12 @@ export async function runProcess<S extends z.ZodObject>(
     });
   }
   if (process.channel === undefined || process.channel === null) return;
-  process.once('disconnect', () => void stop());
-  if (!process.connected) await stop();
+  const orphaned = () => {
+    setTimeout(() => process.exit(1), ORPHAN_EXIT_MS).unref();
+    void stop();
+  };
+  process.once('disconnect', orphaned);
+  if (!process.connected) orphaned();
 }
 
 async function started<S extends z.ZodObject>(schema: S, start: (settings: z.output<S>) => Promise<Running>): Promise<Running> {

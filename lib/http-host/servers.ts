@@ -4,6 +4,9 @@ import { answerUnreadable } from './answer.ts';
 import type { HttpLimits } from './limits.ts';
 import { listen, type Listening } from './listen.ts';
 
+const CHECK_EVERY_MS = 1000;
+const TCP_KEEP_ALIVE_MS = 30_000;
+
 /** The listening servers of one host, opened and closed together. */
 export class Servers {
   readonly #limits: HttpLimits;
@@ -15,16 +18,20 @@ export class Servers {
 
   /** Resolves with the port listened on. @throws ListenError */
   async open(where: Listening, create: (options: ServerOptions) => Server): Promise<number> {
-    const { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, maxConnections } = this.#limits;
+    const { maxHeaderBytes, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs, maxConnections, stallTimeoutMs } = this.#limits;
     const server = create({
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
       keepAliveTimeout: keepAliveTimeoutMs,
-      connectionsCheckingInterval: Math.min(1000, headersTimeoutMs),
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, headersTimeoutMs),
+      // finds clients whose machine is gone while they wait for an answer
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
     });
     server.maxConnections = maxConnections;
-    answerParserErrors(server);
+    server.timeout = stallTimeoutMs;
+    watchConnections(server);
     const port = await listen(server, where);
     this.#open.push(server);
     return port;
@@ -35,24 +42,31 @@ export class Servers {
     await Promise.all(this.#open.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
   }
 
-  /** Closes the connections that carry no request now. */
-  closeIdle(): void {
-    for (const server of this.#open) server.closeIdleConnections();
-  }
-
   /** Cuts every connection. */
   cut(): void {
     for (const server of this.#open) server.closeAllConnections();
   }
 }
 
-function answerParserErrors(server: Server): void {
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  server.on('request', (req: IncomingMessage, res: ServerResponse) => answering.set(req.socket, res));
+/** Answers what the parser refuses, and cuts clients that do not read: both depend on what a connection is being answered. */
+function watchConnections(server: Server): void {
+  const answers = new WeakMap<Duplex, Set<ServerResponse>>();
+  const answersTo = (socket: Duplex): ReadonlySet<ServerResponse> => answers.get(socket) ?? new Set();
+  server.on('request', ({ socket }: IncomingMessage, res: ServerResponse) => {
+    const open = answers.get(socket) ?? new Set();
+    answers.set(socket, open.add(res));
+    res.once('close', () => open.delete(res));
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const res = answering.get(socket);
-    const begun = res !== undefined && res.headersSent && !res.writableFinished;
-    if (begun || !socket.writable || error.code === 'ECONNRESET') socket.destroy();
-    else answerUnreadable(error, socket);
+    const open = [...answersTo(socket)];
+    // with an answer begun or several due, the client would take this one for another
+    const unambiguous = open.length === 0 || (open.length === 1 && open[0]?.headersSent === false);
+    if (unambiguous && socket.writable && error.code !== 'ECONNRESET') answerUnreadable(error, socket);
+    else socket.destroy();
+  });
+  // nothing moved on this connection for a while: fine only while its client waits for us
+  server.on('timeout', (socket) => {
+    const waiting = answersTo(socket).size > 0 && socket.writableLength === 0;
+    if (!waiting) socket.destroy();
   });
 }

@@ -4,8 +4,6 @@ import { answerJson, pathOf } from './answer.ts';
 import type { HttpHostOptions, Readiness } from './host.ts';
 import type { HttpLimits } from './limits.ts';
 
-const READY_TIMEOUT_MS = 5000;
-
 /** Every request of one host: answers health itself, bounds and counts the rest. */
 export class Traffic {
   #draining = false;
@@ -56,7 +54,7 @@ export class Traffic {
       this.#answered.inc({ status: 503 });
       return answerJson(res, 503, { error: `${this.#inFlight} requests are being answered already; try again` }, { 'retry-after': '1' });
     }
-    this.#count(+1);
+    this.#count(1);
     res.once('close', () => this.#left(res));
     void this.#handle(req, res);
   }
@@ -65,6 +63,7 @@ export class Traffic {
     try {
       await this.#options.handler(req, res);
     } catch (error) {
+      if (res.destroyed) return;
       this.#options.log.error({ err: error, path: pathOf(req) }, 'request failed');
       if (res.headersSent) res.destroy();
       else answerJson(res, 500, { error: 'internal error; the log of this server says more' });
@@ -84,9 +83,10 @@ export class Traffic {
 
   async #readiness(): Promise<Readiness> {
     if (this.#draining) return { ready: false, reason: 'stopping' };
+    const { readyTimeoutMs } = this.#limits;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<Readiness>((resolve) => {
-      timer = setTimeout(() => resolve({ ready: false, reason: `the readiness check took over ${READY_TIMEOUT_MS} ms` }), READY_TIMEOUT_MS);
+      timer = setTimeout(() => resolve({ ready: false, reason: `the readiness check took over ${readyTimeoutMs} ms` }), readyTimeoutMs);
     });
     try {
       return await Promise.race([this.#options.ready(), late]);

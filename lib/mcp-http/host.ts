@@ -3,6 +3,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type AuthInfo, type McpRequestContext, type McpServer } from '@modelcontextprotocol/server';
 import { Registry } from 'prom-client';
 import { answerJson, pathOf } from '../http-host/answer.ts';
+import { readBody } from '../http-host/body.ts';
 import { startHttpHost, type HttpHost, type Readiness } from '../http-host/host.ts';
 import type { HttpLimits } from '../http-host/limits.ts';
 import type { Log } from '../log.ts';
@@ -45,29 +46,61 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   const hosts = admittedHosts(settings);
   // what the SDK reports here are requests it refused, which their senders were told
   const onerror = (error: Error) => log.debug({ err: error }, 'MCP request refused');
-  const handler = createMcpHandler((context) => createWatched(options, calls, context), {
-    maxRequestBodySize: settings.MAX_BODY_BYTES,
-    onerror,
-  });
-  const serve = toNodeHandler(handler, { maxRequestBodySize: settings.MAX_BODY_BYTES, onerror });
+  const maxRequestBodySize = settings.MAX_BODY_BYTES;
+  const handler = createMcpHandler((context) => createWatched(options, calls, context), { maxRequestBodySize, onerror });
+  const serve = toNodeHandler(handler, { maxRequestBodySize, onerror });
+  const subscriptions = new Set<ServerResponse>();
 
-  const answer = (req: IncomingMessage, res: ServerResponse): unknown => {
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (pathOf(req) !== '/mcp') return answerJson(res, 404, { error: `nothing here; ${part} serves MCP at /mcp` });
     const refusal = refusalOf(req.headers, hosts);
     if (refusal !== undefined) return refuse(res, 403, refusal);
     const admission = callers.admit(req.headers.authorization);
     if (!admission.admitted) return refuse(res, 401, admission.message, { 'www-authenticate': admission.challenge });
-    // the token itself is nobody's business further in
-    const auth: AuthInfo = { token: '', clientId: admission.principal, scopes: [] };
-    return serve(Object.assign(req, { auth }) as Parameters<typeof serve>[0], res);
+    const body = await readBody(req, maxRequestBodySize);
+    if (body === 'too-large') return refuse(res, 413, `the request body is over ${maxRequestBodySize} bytes (MAX_BODY_BYTES)`);
+    if (req.headers['mcp-method'] === 'subscriptions/listen') track(subscriptions, res);
+    await serve(readRequest(req, body, admission.principal), res);
   };
 
-  const onClose = async () => {
-    callers.close();
-    await handler.close();
-    await options.onClose?.();
+  return startHttpHost({
+    part,
+    settings,
+    handler: answer,
+    ready,
+    metrics,
+    log,
+    ...(limits !== undefined && { limits }),
+    onDrain: () => {
+      // these last as long as their clients do
+      for (const res of subscriptions) res.destroy();
+    },
+    onClose: async () => {
+      callers.close();
+      await handler.close();
+      await options.onClose?.();
+    },
+  });
+}
+
+/** A request as the SDK's adapter takes it, its body already read. */
+function readRequest({ method, url, headers }: IncomingMessage, body: Buffer, principal: string) {
+  // the token itself is nobody's business further in
+  const auth: AuthInfo = { token: '', clientId: principal, scopes: [] };
+  return {
+    ...(method !== undefined && { method }),
+    ...(url !== undefined && { url }),
+    headers,
+    auth,
+    async *[Symbol.asyncIterator]() {
+      yield body;
+    },
   };
-  return startHttpHost({ part, settings, handler: answer, ready, metrics, log, onClose, ...(limits !== undefined && { limits }) });
+}
+
+function track(set: Set<ServerResponse>, res: ServerResponse): void {
+  set.add(res);
+  res.once('close', () => set.delete(res));
 }
 
 function createWatched({ createServer, log }: McpHostOptions, calls: Calls, { era, authInfo }: McpRequestContext): McpServer {

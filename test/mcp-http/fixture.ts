@@ -7,11 +7,19 @@ import { startMcpHost } from '../../lib/mcp-http/host.ts';
 import { version } from '../../lib/version.ts';
 
 const echoInput = z.object({ text: z.string().describe('what to say back') });
+const greetInput = z.object({ name: z.string().describe('whom to greet') });
 
+/** The smallest server that has a tool, a prompt and a resource. */
 function createServer(): McpServer {
   const server = new McpServer({ name: 'fixture', version });
   server.registerTool('echo', { description: 'Says back what it was told.', inputSchema: echoInput }, ({ text }) => ({
     content: [{ type: 'text', text }],
+  }));
+  server.registerPrompt('greet', { description: 'Asks for a greeting.', argsSchema: greetInput }, ({ name }) => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `Greet ${name}.` } }],
+  }));
+  server.registerResource('about', 'fixture://about', { description: 'What this is.', mimeType: 'text/plain' }, (uri) => ({
+    contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'a fixture' }],
   }));
   return server;
 }
