@@ -1,0 +1,109 @@
+import { stripVTControlCharacters, styleText } from 'node:util';
+import { createLogUpdate } from 'log-update';
+
+/** Colours by meaning. Each returns its text unchanged where the stream is no terminal, or NO_COLOR is set. */
+export interface Paint {
+  good(text: string): string;
+  bad(text: string): string;
+  warn(text: string): string;
+  dim(text: string): string;
+  strong(text: string): string;
+}
+
+/** Where a command prints. Results go to standard output, one JSON document a line with `--json`; all else goes to standard error. */
+export interface Terminal {
+  readonly json: boolean;
+  readonly paint: Paint;
+  /** a line for people; dropped with `--json` */
+  line(text?: string): void;
+  /** text of somebody else as a result: made safe for a terminal, left as it is in a pipe or a file */
+  printable(text: string): string;
+  /** a result for programs; dropped without `--json` */
+  data(value: unknown): void;
+  /** a line about what is going on, to standard error; dropped with `--json` */
+  note(text: string): void;
+  /** the live area below the lines; `undefined` where nothing can be redrawn */
+  readonly live: LiveArea | undefined;
+}
+
+export interface LiveArea {
+  draw(lines: readonly string[]): void;
+  /** leaves what was drawn last where it is, and starts a new area below */
+  keep(): void;
+  clear(): void;
+}
+
+interface Streams {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+export function openTerminal(options: { json: boolean }, streams: Streams = process): Terminal {
+  const { json } = options;
+  const live = !json && streams.stdout.isTTY ? createLogUpdate(streams.stdout, { showCursor: true }) : undefined;
+  let drawn: readonly string[] = [];
+  const area: LiveArea | undefined = live && {
+    draw(lines) {
+      drawn = lines;
+      live(lines.join('\n'));
+    },
+    keep() {
+      drawn = [];
+      live.done();
+    },
+    clear() {
+      drawn = [];
+      live.clear();
+      live.done();
+    },
+  };
+  return {
+    json,
+    paint: paintFor(streams.stdout),
+    line(text = '') {
+      if (json) return;
+      if (live === undefined || drawn.length === 0) streams.stdout.write(`${text}\n`);
+      else live.persist(text);
+    },
+    printable: (text) => (streams.stdout.isTTY ? safe(text, { lines: true }) : text),
+    data(value) {
+      if (json) streams.stdout.write(`${JSON.stringify(value)}\n`);
+    },
+    note(text) {
+      if (!json) streams.stderr.write(`${text}\n`);
+    },
+    live: area,
+  };
+}
+
+export function paintFor(stream: NodeJS.WriteStream): Paint {
+  const style = (format: Parameters<typeof styleText>[0]) => (text: string) => styleText(format, text, { stream });
+  return { good: style('green'), bad: style('red'), warn: style('yellow'), dim: style('dim'), strong: style('bold') };
+}
+
+/** No colours: for tests and plain output. */
+export const plain: Paint = { good: String, bad: String, warn: String, dim: String, strong: String };
+
+/**
+ * Text from files, registries and servers, made safe to print: no escape sequences, and one line unless `lines` is set.
+ * What a server says about itself must not be able to move the cursor or repaint what toolyard printed.
+ */
+export function safe(text: string, options: { lines?: boolean } = {}): string {
+  const stripped = stripVTControlCharacters(text);
+  return options.lines === true
+    ? stripped.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '�')
+    : stripped.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+}
+
+/** Columns padded to the widest cell, two blanks apart; the last column is left as it is. Colour codes take no width. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const width = (text: string) => stripVTControlCharacters(text).length;
+  const widths: number[] = [];
+  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, width(cell))));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] ?? 0) - width(cell))))
+      .join('  ')
+      .trimEnd(),
+  );
+}
