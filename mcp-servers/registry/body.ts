@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import type { Detail } from './problem.ts';
+
+export interface BodyLimits {
+  /** a body of this many bytes is refused already */
+  readonly bytes: number;
+  /** time for the whole body to arrive, milliseconds */
+  readonly milliseconds: number;
+}
+
+/** As the official registry has them. */
+export const bodyLimits: BodyLimits = { bytes: 1024 * 1024, milliseconds: 5000 };
+
+/** What a body turned out to be: a document, or the status and words of the refusal. */
+export type Body =
+  | { readonly is: 'json'; readonly document: unknown }
+  | { readonly is: 'unreadable'; readonly status: 400 | 408 | 413; readonly detail: string }
+  | { readonly is: 'unusable'; readonly status: 400 | 415; readonly fault: Detail };
+
+/** Never rejects. */
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Body> {
+  const bytes = await collect(request, limits);
+  if (bytes === 'late') return { is: 'unreadable', status: 408, detail: 'request body read timeout' };
+  // Nobody reads this.
+  if (bytes === 'gone') return { is: 'unreadable', status: 400, detail: 'cannot read request body' };
+  if (bytes === 'large') return { is: 'unreadable', status: 413, detail: `request body is too large limit=${limits.bytes} bytes` };
+  if (bytes.length === 0) return { is: 'unreadable', status: 400, detail: 'request body is required' };
+  const type = request.headers['content-type'] ?? '';
+  if (!isJson(type)) return { is: 'unusable', status: 415, fault: { location: 'body', message: `unknown content type: ${type}` } };
+  try {
+    return { is: 'json', document: parse(bytes.toString('utf8')) };
+  } catch (error) {
+    return { is: 'unusable', status: 400, fault: { location: 'body', message: (error as Error).message } };
+  }
+}
+
+/** How much of a body that is too large is still taken in: who sends it reads the refusal only when done, or finds the connection cut. */
+const DISCARDED_BYTES = 16 * 1024 * 1024;
+
+async function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | 'late' | 'large' | 'gone'> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), limits.milliseconds)));
+  const whole = (async (): Promise<Buffer | 'large'> => {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size < limits.bytes) chunks.push(chunk);
+      else if (size >= DISCARDED_BYTES) break;
+    }
+    return size >= limits.bytes ? 'large' : Buffer.concat(chunks);
+  })();
+  try {
+    return await Promise.race([whole.catch(() => 'gone' as const), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** huma reads what stands between the first `+` and the first `;`, and knows `application/json` and `json`. */
+function isJson(type: string): boolean {
+  const semicolon = type.indexOf(';');
+  const start = type.indexOf('+') + 1;
+  const end = semicolon === -1 ? type.length : semicolon;
+  if (end < start) return false;
+  return ['', 'application/json', 'json'].includes(type.slice(start, end).toLowerCase());
+}
+
+/** A number beyond float64 is an error in Go; JSON.parse would make it Infinity, which JSON cannot write. */
+function parse(text: string): unknown {
+  return JSON.parse(text, /[eE]\+?\d{3}|\d{300}/.test(text) ? refuseInfinity : undefined);
+}
+
+function refuseInfinity(_: string, value: unknown): unknown {
+  if (value === Infinity || value === -Infinity) throw new SyntaxError('a number does not fit into 64 bits');
+  return value;
+}

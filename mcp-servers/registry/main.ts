@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { ConfigError } from '../../lib/config.ts';
+import { startHttpHost, type HttpHost } from '../../lib/http-host/host.ts';
+import { runProcess } from '../../lib/http-host/process.ts';
+import { createLog } from '../../lib/log.ts';
+import { Tokens } from './auth.ts';
+import { bodyLimits } from './body.ts';
+import { registryConfig, type RegistrySettings } from './config.ts';
+import { openDatabase } from './database.ts';
+import { createHandler } from './handler.ts';
+import { createMetrics } from './metrics.ts';
+import { PageCache } from './page-cache.ts';
+import { createSite } from './site.ts';
+import { Store } from './store.ts';
+import { advancingClock } from './time.ts';
+
+/**
+ * Opens the database and serves the registry until closed.
+ * @throws ConfigError, DatabaseFileError, ListenError
+ */
+export async function startRegistry(settings: RegistrySettings): Promise<HttpHost> {
+  const log = createLog('registry', settings.LOG_LEVEL);
+  const tokens = await tokensFrom(settings.JWT_PRIVATE_KEY_FILE);
+  const opened = openDatabase(settings.DATABASE_FILE);
+  const pages = new PageCache();
+  const metrics = createMetrics(() => store.counts());
+  const store = new Store(opened.database, (writes, seconds) => {
+    pages.clear();
+    metrics.committed(writes, seconds);
+  });
+  const registry = {
+    store,
+    tokens,
+    clock: advancingClock(store.lastTime(), Date.now),
+    limits: bodyLimits,
+    allowLocalRemotes: settings.ALLOW_LOCAL_REMOTES,
+    anonymousAuth: settings.ENABLE_ANONYMOUS_AUTH,
+  };
+  const shut = (): void => {
+    store.flush();
+    opened.close();
+  };
+  try {
+    return await startHttpHost({
+      part: 'registry',
+      settings,
+      handler: createHandler({ registry, pages, site: createSite(store, metrics.register), metrics, log }),
+      ready: () => {
+        store.counts();
+        return { ready: true };
+      },
+      metrics: metrics.register,
+      log,
+      onClose: async () => shut(),
+    });
+  } catch (error) {
+    shut();
+    throw error;
+  }
+}
+
+async function tokensFrom(file: string): Promise<Tokens> {
+  try {
+    return new Tokens(await readFile(file, 'utf8'), Date.now);
+  } catch (error) {
+    const accepts = `a file with 64 hexadecimal digits (${(error as Error).message}); make one with: openssl rand -hex 32`;
+    throw new ConfigError([{ name: 'JWT_PRIVATE_KEY_FILE', got: JSON.stringify(file), accepts }]);
+  }
+}
+
+if (import.meta.main) await runProcess('registry', registryConfig, startRegistry);

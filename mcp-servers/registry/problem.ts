@@ -1,0 +1,29 @@
+import { STATUS_CODES } from 'node:http';
+
+/** One fault of a request: where it is, as in `body.packages[0].version` or `query.limit`, and what was found there. */
+export interface Detail {
+  readonly message: string;
+  readonly location?: string;
+  readonly value?: unknown;
+}
+
+/**
+ * A refusal as the official registry words it: status, a fixed phrase, and the causes. Clients match on these phrases.
+ * Source: huma's ErrorModel (RFC 9457 without type and instance).
+ */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly status: number;
+  readonly details: readonly Detail[];
+
+  constructor(status: number, detail: string, details: readonly Detail[] = [], options?: ErrorOptions) {
+    super(detail, options);
+    this.status = status;
+    this.details = details;
+  }
+
+  toJSON(): Record<string, unknown> {
+    const { status, message, details } = this;
+    return { title: STATUS_CODES[status], status, detail: message, ...(details.length > 0 && { errors: details }) };
+  }
+}
