@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { RegistryError } from './errors.ts';
 import { foldDocument, MAX_NESTING, nestsDeeperThan, normalForm } from './normal-form.ts';
 import { OFFICIAL_META, officialMetaSchema, type ServerRecord } from './server-json.ts';
-import { inputFaults } from './validate.ts';
+import { pathOf } from './fault.ts';
+import { shapeIssues } from './shape.ts';
 
 /** One page of a list. */
 export interface Page {
@@ -65,8 +66,8 @@ function read<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
 }
 
 function recordOf({ server, _meta = {} }: z.output<typeof recordSchema>): ServerRecord {
-  const broken = inputFaults(foldDocument(server)).find(({ typeBroken }) => typeBroken);
-  if (broken !== undefined) throw unreadable(`server.${broken.fault.path}`, broken.fault.message);
+  const broken = shapeIssues(foldDocument(server)).find(({ kind }) => kind === 'type' || kind === 'missing');
+  if (broken !== undefined) throw unreadable(pathOf(['server', ...broken.at]), broken.message);
   const official = _meta[OFFICIAL_META];
   return { server: normalForm(server), _meta: official === undefined ? {} : { [OFFICIAL_META]: official } };
 }

@@ -6,7 +6,7 @@ import { AnswerTooLarge, exchange, type Answer, type Exchange } from './exchange
 import { refusalOf } from './refusals.ts';
 import type { RecordStatus, ServerJson, ServerRecord } from './server-json.ts';
 import type { TokenSource } from './token.ts';
-import type { Fault } from './validate.ts';
+import type { Fault } from './fault.ts';
 
 export interface RegistryClientOptions {
   /** Address of the registry, without `/v0.1`. */

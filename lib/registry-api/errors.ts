@@ -1,4 +1,4 @@
-import type { Fault } from './validate.ts';
+import type { Fault } from './fault.ts';
 
 /**
  * What went wrong with a registry, as far as a caller can act on it:

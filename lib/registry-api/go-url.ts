@@ -18,9 +18,9 @@ export function parseGoUrl(raw: string): ParsedUrl {
   const hash = raw.indexOf('#');
   const body = hash === -1 ? raw : raw.slice(0, hash);
   const parsed = parseBody(body);
-  if (!parsed.ok) return { ok: false, fault: `parse ${JSON.stringify(body)}: ${parsed.fault}` };
+  if (!parsed.ok) return { ok: false, fault: `parse ${goQuote(body)}: ${parsed.fault}` };
   const escape = hash === -1 ? undefined : badEscape(raw.slice(hash + 1));
-  return escape === undefined ? parsed : { ok: false, fault: `parse ${JSON.stringify(raw)}: ${escape}` };
+  return escape === undefined ? parsed : { ok: false, fault: `parse ${goQuote(raw)}: ${escape}` };
 }
 
 /** Why a text is not the absolute URI that the registry's schema asks for; undefined when it is. */
@@ -34,6 +34,28 @@ export function uriFault(text: string): string | undefined {
 export function hostnameOf({ host }: GoUrl): string {
   const name = host.replace(/:\d*$/, '');
   return name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
+}
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+};
+
+/** A text between double quotes in which nothing is invisible, as Go's `%q` writes it: safe to put into a log or an Event. */
+export function goQuote(text: string): string {
+  return `"${text.replace(/["\\]|(?! )[\p{C}\p{Z}]/gu, (character) => SHORT_ESCAPES[character] ?? hexEscape(character.codePointAt(0) ?? 0))}"`;
+}
+
+function hexEscape(code: number): string {
+  if (code < 0x20 || code === 0x7f) return `\\x${code.toString(16).padStart(2, '0')}`;
+  return code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
 function parseBody(raw: string): ParsedUrl {
@@ -71,7 +93,7 @@ function refuse(fault: string): ParsedUrl {
 
 function badEscape(text: string): string | undefined {
   const bad = /%(?![0-9A-Fa-f]{2})/.exec(text);
-  return bad === null ? undefined : `invalid URL escape ${JSON.stringify(text.slice(bad.index, bad.index + 3))}`;
+  return bad === null ? undefined : `invalid URL escape ${goQuote(text.slice(bad.index, bad.index + 3))}`;
 }
 
 function userFault(user: string): string | undefined {
@@ -91,7 +113,7 @@ function portOf(scheme: string, host: string): string {
 }
 
 function portFault(port: string): string | undefined {
-  return /^(?::[0-9]*)?$/.test(port) ? undefined : `invalid port ${JSON.stringify(port)} after host`;
+  return /^(?::[0-9]*)?$/.test(port) ? undefined : `invalid port ${goQuote(port)} after host`;
 }
 
 function literalFault(host: string): string | undefined {
@@ -104,7 +126,7 @@ function literalFault(host: string): string | undefined {
   if (fault !== undefined) return fault;
   if (isIPv4(inside)) return 'invalid IP-literal';
   const emptyZone = zone !== -1 && inside.length === zone + '%25'.length;
-  return isIPv6(address) && !emptyZone ? undefined : `invalid host: ParseAddr(${JSON.stringify(inside)}): unable to parse IP`;
+  return isIPv6(address) && !emptyZone ? undefined : `invalid host: ${goQuote(inside)} is no IPv6 address`;
 }
 
 function hostTextFault(host: string): string | undefined {
@@ -112,10 +134,10 @@ function hostTextFault(host: string): string | undefined {
   const escape = badEscape(host) ?? forbiddenHostEscape(host);
   if (escape !== undefined) return escape;
   const bad = /[^A-Za-z0-9\-_.~!"$&'()*+,;:=<>[\]%\u0080-\uffff]/.exec(host);
-  return bad === null ? undefined : `invalid character ${JSON.stringify(bad[0])} in host name`;
+  return bad === null ? undefined : `invalid character ${goQuote(bad[0])} in host name`;
 }
 
 function forbiddenHostEscape(host: string): string | undefined {
   const bad = /%(?!25)[0-7][0-9A-Fa-f]/.exec(host);
-  return bad === null ? undefined : `invalid URL escape ${JSON.stringify(bad[0])}`;
+  return bad === null ? undefined : `invalid URL escape ${goQuote(bad[0])}`;
 }

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { joinPath } from './fault.ts';
+export { joinPath } from './fault.ts';
 import { serverJsonSchema, type ServerJson } from './server-json.ts';
 
 /** Nesting beyond this is refused: the registry's own parser stops at 10,000, a recursive reader here would run out of stack. */
@@ -39,12 +41,6 @@ export function changedPaths(a: unknown, b: unknown): string[] {
   return difference(normalForm(a), normalForm(b), '');
 }
 
-/** `packages[0].transport.url`, as the registry writes JSON paths. */
-export function joinPath(path: string, step: PropertyKey): string {
-  if (typeof step === 'number') return `${path}[${step}]`;
-  return path === '' ? String(step) : `${path}.${String(step)}`;
-}
-
 interface Reshaping {
   readonly dropEmpty: boolean;
   readonly dropUnknown: boolean;
@@ -63,12 +59,14 @@ function reshapeObject(schema: z.ZodObject, value: Readonly<Record<string, unkno
   const kept = new Map<string, unknown>();
   for (const [key, item] of Object.entries(value)) {
     const name = spelling.get(foldKey(key));
-    const field = name === undefined ? undefined : schema.shape[name];
     if (name === undefined) {
       if (!how.dropUnknown) kept.set(key, item);
-    } else if (!(item === null && field instanceof z.ZodOptional)) {
-      kept.set(name, reshape(field, item, how));
+      continue;
     }
+    const field = schema.shape[name];
+    // Null is no value: it makes an optional field absent and replaces none of another spelling.
+    if (item === null && (field instanceof z.ZodOptional || kept.has(name))) continue;
+    kept.set(name, reshape(field, item, how));
   }
   const entries = [...kept].filter(([name, item]) => !(how.dropEmpty && isDropped(schema.shape[name], item)));
   return Object.fromEntries(entries);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RegistryError, type RegistryErrorCode } from './errors.ts';
-import type { Fault } from './validate.ts';
+import type { Fault } from './fault.ts';
 
 /** An answer with a status other than 2xx. */
 export interface Refusal {

@@ -1,4 +1,4 @@
-import { hostnameOf, parseGoUrl, type GoUrl } from './go-url.ts';
+import { goQuote, hostnameOf, parseGoUrl, type GoUrl } from './go-url.ts';
 import type { Argument, Package, Repository, ServerJson, Transport } from './server-json.ts';
 import { SCHEMA_URL } from './server-json.ts';
 import { fillTemplate, templateVariables } from './url-template.ts';
@@ -60,10 +60,8 @@ function fault(path: string, message: string, reference: string): SemanticFault 
 }
 
 function* schemaFaults(schema: string): Faults {
-  if (schema === '') {
-    yield fault('schema', '$schema field is required', 'schema-field-required');
-    return;
-  }
+  // A missing one is a fault of the shape.
+  if (schema === '') return;
   const version = versionOfSchema(schema);
   if (version === undefined) {
     const message = `failed to extract schema version from URL: invalid schema URL format: ${schema}`;
@@ -75,7 +73,7 @@ function* schemaFaults(schema: string): Faults {
     yield { ...fault('schema', message, 'schema-version-deprecated'), severity: 'warning' };
   }
   if (!SCHEMA_VERSIONS.has(version)) {
-    const message = `schema version ${version} not available: schema version ${version} not found in embedded schemas`;
+    const message = `schema version ${version} not available: schema version ${version} not found in embedded schemas: open schemas/${version}.json: file does not exist`;
     yield fault('schema', message, 'schema-version-not-available');
   }
 }
@@ -109,7 +107,7 @@ function* versionFaults(path: string, version: string): Faults {
   if (version === 'latest') {
     yield fault(path, "version string 'latest' is reserved and cannot be used", 'reserved-version-string');
   } else if (looksLikeRange(version)) {
-    const message = `version must be a specific version, not a range: ${JSON.stringify(version)}`;
+    const message = `version must be a specific version, not a range: ${goQuote(version)}`;
     yield fault(path, message, 'version-looks-like-range');
   }
 }
@@ -181,7 +179,7 @@ function* websiteFaults(path: string, url: string): Faults {
   }
   const bad = /["'<> \t\n\r]/.exec(url);
   if (bad !== null) {
-    const message = `websiteUrl contains an invalid character '${bad[0]}' at position ${Buffer.byteLength(url.slice(0, bad.index))}: ${url}`;
+    const message = `websiteUrl contains an invalid character '${bad[0].replace("'", "\\'")}' at position ${Buffer.byteLength(url.slice(0, bad.index))}: ${url}`;
     yield fault(path, message, 'website-url-invalid-characters');
   }
 }
@@ -224,7 +222,7 @@ function* argumentFaults(path: string, argument: Draft<Argument>): Faults {
       }
       break;
     default: {
-      const message = `argument type must be 'positional' or 'named': ${JSON.stringify(argument.type ?? '')}`;
+      const message = `argument type must be 'positional' or 'named': ${goQuote(textOf(argument.type))}`;
       yield fault(`${path}.type`, message, 'invalid-argument-type');
     }
   }
