@@ -1,0 +1,245 @@
+import { readFile } from 'node:fs/promises';
+import { rootCertificates } from 'node:tls';
+import type { Registry } from 'prom-client';
+import { Agent } from 'undici';
+import { guardedAgent } from '../lib/address-guard/guard.ts';
+import { createLog, type Log } from '../lib/log.ts';
+import { RegistryClient } from '../lib/registry-api/client.ts';
+import { seedTokenSource } from '../lib/registry-api/token.ts';
+import type { OperatorSettings } from './config.ts';
+import { OperatorMetrics } from './metrics.ts';
+import { DirectorySource } from './records/directory.ts';
+import { Keeper } from './records/keeper.ts';
+import { probe } from './records/probe.ts';
+import { Prober, type Probe } from './records/prober.ts';
+import { Reporter } from './records/reporter.ts';
+import type { Source } from './records/source.ts';
+import { StatusFile } from './records/status-file.ts';
+import type { OperatorView } from './records/status.ts';
+
+/** A running operator. */
+export interface Operator {
+  /** what it knows now */
+  view(): OperatorView;
+  /** whether declarations and registry were both read, and the registry answers; the reason says what is missing */
+  ready(): { ready: true } | { ready: false; reason: string };
+  /** calls back with each new view; the result ends that */
+  onChange(listener: (view: OperatorView) => void): () => void;
+  /** Stops watching and probing, aborts what is in flight, writes a last status. Records stay as they are. */
+  close(): Promise<void>;
+}
+
+export interface OperatorDeps {
+  /** @default one that writes JSON lines */
+  readonly log?: Log;
+  /** where its metrics are registered; @default nowhere */
+  readonly metrics?: Registry;
+}
+
+/** Views are put together at most this often, ms: many names change together. */
+const REPORT_EVERY_MS = 10;
+
+/**
+ * Keeps a registry equal to the declarations in a directory, in this process. It starts whatever the state of registry and directory is, and
+ * waits for them.
+ * @throws Error when CA_FILE cannot be read
+ */
+export async function startOperator(settings: OperatorSettings, deps: OperatorDeps = {}): Promise<Operator> {
+  const log = deps.log ?? createLog('operator');
+  const metrics = new OperatorMetrics(deps.metrics);
+  const ca = settings.CA_FILE === undefined ? undefined : [...rootCertificates, await readFile(settings.CA_FILE, 'utf8')];
+  const file = new StatusFile(settings.STATUS_FILE);
+  const reporter = new Reporter(settings.INSTALL, await file.read(), { log });
+  const source = new DirectorySource({
+    directory: settings.SOURCE_DIRECTORY,
+    allow: settings.PROBE_ALLOW,
+    log,
+    ...(settings.PROBE_AUTH_DIRECTORY !== undefined && { credentials: settings.PROBE_AUTH_DIRECTORY }),
+  });
+  return new RunningOperator({ settings, log, metrics, ca, file, reporter, source }).start();
+}
+
+interface Parts {
+  readonly settings: OperatorSettings;
+  readonly log: Log;
+  readonly metrics: OperatorMetrics;
+  readonly ca: string[] | undefined;
+  readonly file: StatusFile;
+  readonly reporter: Reporter;
+  readonly source: Source;
+}
+
+class RunningOperator implements Operator {
+  readonly #parts: Parts;
+  readonly #dispatcher: Agent;
+  readonly #dialler: Dialler;
+  readonly #prober: Prober;
+  readonly #keeper: Keeper;
+  readonly #listeners = new Set<(view: OperatorView) => void>();
+  #view: OperatorView;
+  #resyncTimer: NodeJS.Timeout | undefined;
+  #dueTimer: NodeJS.Timeout | undefined;
+  #reportTimer: NodeJS.Timeout | undefined;
+  #resyncing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(parts: Parts) {
+    const { settings, log, metrics, ca, source, reporter } = parts;
+    this.#parts = parts;
+    this.#dispatcher = new Agent(ca === undefined ? {} : { connect: { ca } });
+    this.#dialler = new Dialler(source, { ca, timeoutMs: settings.PROBE_TIMEOUT_SECONDS * 1000 });
+    this.#prober = new Prober({
+      probe: this.#dialler.probe,
+      intervalMs: settings.PROBE_INTERVAL_SECONDS * 1000,
+      log,
+      onChange: (keys) => this.#keeper.reconsider(this.#prober.namesOf(keys)),
+      onProbe: (verdict, seconds) => metrics.probed(verdict, seconds),
+    });
+    this.#keeper = new Keeper({
+      rules: rulesOf(settings),
+      source,
+      registry: new RegistryClient({
+        url: settings.REGISTRY_URL,
+        tokens: seedTokenSource({ readSeed: () => readFile(settings.REGISTRY_JWT_SEED_FILE, 'utf8') }),
+        dispatcher: this.#dispatcher,
+      }),
+      answers: this.#prober,
+      log,
+      onChange: () => this.#report(),
+      onTrouble: (waitMs) => this.#resyncIn(waitMs),
+      onWrite: (report) => {
+        metrics.wrote(report.action, report.outcome);
+        log[report.outcome === 'done' ? 'info' : 'warn'](report, `${report.action} ${report.name} ${report.version}: ${report.outcome}`);
+      },
+    });
+    this.#view = reporter.view(this.#keeper, false);
+  }
+
+  async start(): Promise<this> {
+    await this.#parts.source.start((snapshot) => this.#keeper.declare(snapshot));
+    this.#resyncIn(0);
+    return this;
+  }
+
+  view(): OperatorView {
+    return this.#view;
+  }
+
+  ready(): { ready: true } | { ready: false; reason: string } {
+    const { registry, incomplete, ready } = this.#keeper;
+    if (registry.state === 'down') return { ready: false, reason: `registry ${registry.url}: ${registry.message ?? 'does not answer'}` };
+    if (incomplete !== undefined) return { ready: false, reason: incomplete };
+    return ready ? { ready: true } : { ready: false, reason: 'declarations and registry were not read yet' };
+  }
+
+  onChange(listener: (view: OperatorView) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const timer of [this.#resyncTimer, this.#dueTimer, this.#reportTimer]) clearTimeout(timer);
+    await this.#parts.source.close();
+    await this.#keeper.close();
+    await this.#prober.close();
+    await this.#resyncing;
+    await this.#dialler.close();
+    await this.#dispatcher.destroy();
+    await this.#publishView();
+  }
+
+  #resyncIn(waitMs: number): void {
+    if (this.#closed) return;
+    clearTimeout(this.#resyncTimer);
+    this.#resyncTimer = setTimeout(() => {
+      this.#resyncing ??= this.#resync().finally(() => {
+        this.#resyncing = undefined;
+      });
+    }, waitMs);
+  }
+
+  async #resync(): Promise<void> {
+    await this.#keeper.resync();
+    if (this.#keeper.registry.state === 'up') this.#resyncIn(this.#parts.settings.REGISTRY_RESYNC_SECONDS * 1000);
+  }
+
+  #report(): void {
+    if (this.#closed) return;
+    this.#reportTimer ??= setTimeout(() => {
+      this.#reportTimer = undefined;
+      void this.#publishView();
+      this.#awaitDue();
+    }, REPORT_EVERY_MS);
+  }
+
+  async #publishView(): Promise<void> {
+    const { reporter, file, metrics, log } = this.#parts;
+    const view = reporter.view(this.#keeper, this.#prober.selfSuspicion);
+    this.#view = view;
+    metrics.shows(view);
+    for (const listener of this.#listeners) listener(view);
+    try {
+      await file.write(view);
+    } catch (error) {
+      log.error({ err: error }, 'STATUS_FILE cannot be written');
+    }
+  }
+
+  #awaitDue(): void {
+    clearTimeout(this.#dueTimer);
+    const due = this.#keeper.dueAt();
+    if (due !== undefined) this.#dueTimer = setTimeout(() => this.#keeper.wake(), Math.max(due - Date.now(), 1));
+  }
+}
+
+function rulesOf(settings: OperatorSettings) {
+  return {
+    install: settings.INSTALL,
+    publishEndpoint: settings.PUBLISH_ENDPOINT,
+    endpoints: settings.ENDPOINTS,
+    namePolicy: settings.NAME_POLICY,
+    immutableVersions: settings.IMMUTABLE_VERSIONS,
+    withdrawAfterMs: settings.WITHDRAW_AFTER_SECONDS * 1000,
+  };
+}
+
+/** Probes through one guarded agent per namespace, with the credentials that its declarations name. */
+class Dialler {
+  readonly #source: Source;
+  readonly #agents = new Map<string, Agent>();
+  readonly #options: { ca: string[] | undefined; timeoutMs: number };
+
+  constructor(source: Source, options: { ca: string[] | undefined; timeoutMs: number }) {
+    this.#source = source;
+    this.#options = options;
+  }
+
+  readonly probe: Probe = async (address, signal) => {
+    const { timeoutMs } = this.#options;
+    const credentials = address.auth === undefined ? undefined : await this.#source.credentials(address.auth);
+    if (address.auth !== undefined && credentials === undefined) {
+      return {
+        is: 'fails',
+        reason: 'CredentialsMissing',
+        message: `there are no usable credentials named ${address.auth.name} to ask it with`,
+      };
+    }
+    const dispatcher = this.#agent(address.namespace);
+    return probe(address, { dispatcher, timeoutMs, signal, ...(credentials !== undefined && { credentials }) });
+  };
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));
+  }
+
+  #agent(namespace: string): Agent {
+    const { ca, timeoutMs } = this.#options;
+    const agent =
+      this.#agents.get(namespace) ??
+      guardedAgent(this.#source.addressPolicy(namespace), { connectTimeoutMs: timeoutMs, ...(ca !== undefined && { ca }) });
+    this.#agents.set(namespace, agent);
+    return agent;
+  }
+}

@@ -1,0 +1,156 @@
+/** What one probe found. Only protocol facts: nothing that the other side wrote is repeated, save the names of its tools. */
+export type Verdict =
+  | { readonly is: 'answers'; readonly protocol: string; readonly tools: ToolInventory }
+  | { readonly is: 'auth-required'; readonly status: 401 | 403 }
+  | Failure;
+
+export interface Failure {
+  readonly is: 'fails';
+  readonly reason: FailureReason;
+  /** what happened and what to do next; the same text for the same fault, so that repeating it changes nothing */
+  readonly message: string;
+}
+
+export type FailureReason =
+  | 'ConnectionRefused'
+  | 'ConnectionLost'
+  | 'TimedOut'
+  | 'NameNotResolved'
+  | 'TlsFailed'
+  | 'AddressRefused'
+  | 'Redirected'
+  | 'HttpError'
+  | 'NotMcp'
+  | 'InvalidAnswer'
+  | 'AnswerTooLarge'
+  | 'TooManyTools'
+  | 'CredentialsMissing';
+
+export interface ToolInventory {
+  readonly count: number;
+  /** `sha256:` and 64 hex digits over names, descriptions and schemas, whatever their order */
+  readonly digest: string;
+  /** sorted */
+  readonly names: readonly string[];
+}
+
+/** All that is remembered of one address. */
+export interface Answer {
+  /** of the last probe that ended */
+  readonly verdict?: Verdict;
+  /** Unix time of its end, ms */
+  readonly at?: number;
+  /** the last that was no failure */
+  readonly good?: Exclude<Verdict, Failure>;
+  /** failures in a row */
+  readonly failures: number;
+  /** when the first of them ended */
+  readonly failingSince?: number;
+  /** it answered before, or a published record says that it did: then a failure is news */
+  readonly expected: boolean;
+}
+
+/** What an address lets its record do. */
+export type Reach =
+  | { readonly is: 'unasked' }
+  | { readonly is: 'answers'; readonly verdict: Exclude<Verdict, Failure> }
+  /** failing, but not yet for sure; the last good answer counts on where there was one */
+  | { readonly is: 'doubtful'; readonly failure: Failure; readonly good?: Exclude<Verdict, Failure> }
+  /** failed at least STRIKES times in a row, and others are still heard */
+  | { readonly is: 'silent'; readonly failure: Failure }
+  | { readonly is: 'none'; readonly reason: 'ProbeOff' | 'NoRemote' | 'Variables'; readonly message: string };
+
+/** Failures in a row after which a published record is deprecated. */
+export const STRIKES = 3;
+
+export const unasked: Answer = { failures: 0, expected: false };
+
+/** An answer after one more probe. */
+export function afterProbe(before: Answer, verdict: Verdict, at: number): Answer {
+  if (verdict.is !== 'fails') return { verdict, good: verdict, at, failures: 0, expected: true };
+  return { ...before, verdict, at, failures: before.failures + 1, failingSince: before.failingSince ?? at };
+}
+
+export interface Pace {
+  /** time between probes of a server that answers, ms */
+  readonly intervalMs: number;
+}
+
+/** First wait for a server that never answered; doubles from try to try. */
+const FIRST_RETRY_MS = 100;
+/** For this long somebody is probably waiting for the server to come up. */
+const PATIENCE_MS = 5 * 60_000;
+/** Waits spread by this part either way, so that servers declared together are not probed together for ever. */
+const JITTER = 0.1;
+
+/**
+ * Time until the next probe, ms. A server that answers is asked every interval. One that stops answering is asked again after half an
+ * interval, so that three strikes take one. One that is not up yet: after 100 ms, doubling, up to a quarter of an interval for 5 minutes and
+ * to 4 intervals then, for ever.
+ */
+export function nextProbeIn(
+  { failures, failingSince, expected }: Answer,
+  { intervalMs }: Pace,
+  { now, random }: { now: number; random: number },
+): number {
+  const jittered = (ms: number): number => ms * (1 - JITTER + 2 * JITTER * random);
+  if (failures === 0) return jittered(intervalMs);
+  if (expected && failures < STRIKES) return jittered(intervalMs / 2);
+  const limit = now - (failingSince ?? now) < PATIENCE_MS ? intervalMs / 4 : intervalMs * 4;
+  return jittered(Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 30), limit));
+}
+
+/** What the operator makes of all answers together. */
+export interface Judgement {
+  /** addresses of which it is sure that they stopped answering, or never did */
+  readonly silent: ReadonlySet<string>;
+  /** most of the servers that answered stopped together: the fault is probably here, not there */
+  readonly selfSuspicion: boolean;
+}
+
+/** Fewer servers that fail together are not suspicious, however few there are. */
+const FEWEST_SUSPICIOUS = 3;
+
+/**
+ * Decides which addresses are silent. Three strikes make one a candidate. When more than half, and at least 3, of the servers that answered
+ * until then stop within one interval, the operator suspects itself and none of them counts as silent; nor does it decide while those
+ * that were not asked again yet could still make it so.
+ */
+export function judge(answers: ReadonlyMap<string, Answer>, { intervalMs }: Pace): Judgement {
+  const known = [...answers.values()].filter(({ expected }) => expected);
+  const together = intervalMs * (1 + 2 * JITTER);
+  const silent = new Set<string>();
+  let selfSuspicion = false;
+  for (const [key, answer] of answers) {
+    if (answer.failures < STRIKES) continue;
+    const { down, pending, all } = companions(known, answer.failingSince ?? 0, together);
+    if (answer.expected && isSuspicious(down, all)) selfSuspicion = true;
+    if (!answer.expected || !isSuspicious(down + pending, all)) silent.add(key);
+  }
+  return { silent, selfSuspicion };
+}
+
+function isSuspicious(down: number, all: number): boolean {
+  return down >= FEWEST_SUSPICIOUS && down * 2 > all;
+}
+
+/** Of those that answered shortly before a failure: how many failed together with it, and how many were not asked since. */
+function companions(known: readonly Answer[], since: number, together: number): { down: number; pending: number; all: number } {
+  let [down, pending, all] = [0, 0, 0];
+  for (const { failingSince, at } of known) {
+    if (failingSince !== undefined && failingSince < since - together) continue;
+    all += 1;
+    if (failingSince === undefined) pending += at === undefined || at < since ? 1 : 0;
+    else if (failingSince <= since + together) down += 1;
+  }
+  return { down, pending, all };
+}
+
+/** What an address lets its record do, given what the operator is sure of. */
+export function reachOf(answer: Answer, isSilent: boolean): Reach {
+  const { verdict, good } = answer;
+  if (verdict === undefined) return { is: 'unasked' };
+  if (verdict.is !== 'fails') return { is: 'answers', verdict };
+  if (isSilent) return { is: 'silent', failure: verdict };
+  return { is: 'doubtful', failure: verdict, ...(good !== undefined && { good }) };
+}

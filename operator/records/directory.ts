@@ -1,0 +1,251 @@
+import { constants } from 'node:fs';
+import { open, readdir, readFile, type FileHandle } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { watch, type FSWatcher } from 'chokidar';
+import { z } from 'zod';
+import { anythingButLinkLocal, type AddressPolicy } from '../../lib/address-guard/policy.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Found, RawDeclaration, Unusable } from './declaration.ts';
+import type { Credentials } from './probe.ts';
+import type { Snapshot, Source } from './source.ts';
+
+export interface DirectoryOptions {
+  /** holds `<any>/server.json` and, beside it, `toolyard.json` */
+  readonly directory: string;
+  /** holds `<name>.json` with `authorization` and `origin`, for probes */
+  readonly credentials?: string;
+  /** what may be dialled besides everything that is not link-local: addresses, blocks, host names */
+  readonly allow?: readonly string[];
+  readonly log: Log;
+}
+
+/** What the registry takes at most as a request, so no larger file can be a record. */
+export const MAX_FILE_BYTES = 1024 * 1024;
+
+/** Files are read this long after an event, so that a copied directory is read once. */
+const SETTLE_MS = 20;
+/** A file that is no JSON and younger than this is probably still being written. */
+const WRITING_MS = 200;
+/** Everything is looked at again this often: network file systems send no events. */
+const REREAD_MS = 5_000;
+
+/** All declarations of a directory are one namespace. */
+const NAMESPACE = 'directory';
+
+const credentialsFile = z.object({ authorization: z.string().min(1), origin: z.url({ protocol: /^https?$/ }) });
+
+/** A file as it was read last, and how it looked then. */
+interface Remembered {
+  readonly look: string;
+  readonly found: Found;
+  readonly createdAt: number;
+}
+
+/** Declarations in `<directory>/<any>/server.json`. */
+export class DirectorySource implements Source {
+  readonly installNamespace = NAMESPACE;
+  readonly #options: DirectoryOptions;
+  readonly #policy: AddressPolicy;
+  readonly #files = new Map<string, Remembered>();
+  #last: Snapshot | undefined;
+  #watcher: FSWatcher | undefined;
+  #changed: (snapshot: Snapshot) => void = () => {};
+  #timer: NodeJS.Timeout | undefined;
+  #reading: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+    this.#policy = anythingButLinkLocal({ allow: options.allow ?? [] });
+  }
+
+  async start(changed: (snapshot: Snapshot) => void): Promise<void> {
+    this.#changed = changed;
+    // Two levels are all that is read; a link is followed, as a mounted ConfigMap is made of links.
+    this.#watcher = watch(this.#options.directory, { ignoreInitial: true, depth: 1, atomic: false, ignorePermissionErrors: true });
+    this.#watcher.on('all', () => this.#schedule(SETTLE_MS));
+    this.#watcher.on('error', (error) =>
+      this.#options.log.warn({ err: error }, 'no events for a part of the directory; it is re-read anyway'),
+    );
+    await this.#read();
+  }
+
+  namespaceOf(): string {
+    return NAMESPACE;
+  }
+
+  addressPolicy(): AddressPolicy {
+    return this.#policy;
+  }
+
+  async credentials({ name }: { name: string }): Promise<Credentials | undefined> {
+    const { credentials: directory, log } = this.#options;
+    if (directory === undefined) return undefined;
+    try {
+      const { authorization, origin } = credentialsFile.parse(JSON.parse(await readFile(join(directory, `${name}.json`), 'utf8')));
+      return { authorization, origin: new URL(origin).origin };
+    } catch {
+      // the error may quote the file
+      log.warn({ name }, 'credentials for a probe cannot be read: a JSON file with authorization and origin is needed');
+      return undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#watcher?.close();
+    await this.#reading;
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#read(), delayMs);
+    this.#timer.unref();
+  }
+
+  /** One reading at a time, so that snapshots come in the order in which they were taken. */
+  #read(): Promise<void> {
+    this.#reading = this.#readAfter(this.#reading);
+    return this.#reading;
+  }
+
+  async #readAfter(previous: Promise<void>): Promise<void> {
+    await previous;
+    if (this.#closed) return;
+    this.#schedule(REREAD_MS);
+    const snapshot = await this.#snapshot();
+    if (this.#closed || isSame(snapshot, this.#last)) return;
+    this.#last = snapshot;
+    this.#changed(snapshot);
+  }
+
+  async #snapshot(): Promise<Snapshot> {
+    const { directory } = this.#options;
+    let entries: string[];
+    try {
+      entries = await readdir(directory);
+    } catch (error) {
+      const incomplete = `${directory} cannot be read (${codeOf(error)}): until it can, nothing is withdrawn`;
+      return { declarations: this.#last?.declarations ?? [], incomplete };
+    }
+    const unfinished: string[] = [];
+    const declarations: RawDeclaration[] = [];
+    for (const entry of entries.filter((name) => !name.startsWith('.')).sort(compareText)) {
+      const declaration = await this.#declaration(entry, unfinished);
+      if (declaration !== undefined) declarations.push(declaration);
+    }
+    if (unfinished.length === 0) return { declarations };
+    this.#schedule(WRITING_MS);
+    return { declarations, incomplete: `being written: ${unfinished.join(', ')}` };
+  }
+
+  async #declaration(entry: string, unfinished: string[]): Promise<RawDeclaration | undefined> {
+    const { directory } = this.#options;
+    const source = `${basename(directory)}/${entry}/server.json`;
+    const document = await this.#file(join(directory, entry, 'server.json'), unfinished);
+    if (document === undefined) return undefined;
+    const settings = (await this.#file(join(directory, entry, 'toolyard.json'), unfinished)) ?? { found: NO_SETTINGS };
+    const last = this.#last?.declarations.find((known) => known.source === source);
+    const same = last?.document === document.found && last.settings === settings.found;
+    return same
+      ? last
+      : { source, namespace: NAMESPACE, createdAt: document.createdAt, document: document.found, settings: settings.found };
+  }
+
+  /** @returns undefined when there is no such file */
+  async #file(path: string, unfinished: string[]): Promise<Omit<Remembered, 'look'> | undefined> {
+    const known = this.#files.get(path);
+    let file: FileHandle | undefined;
+    try {
+      // a pipe must not make the operator wait for a writer
+      file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      const read = await readHandle(file, known);
+      if (read === undefined) {
+        unfinished.push(path);
+        return known;
+      }
+      this.#files.set(path, read);
+      return read;
+    } catch (error) {
+      const code = codeOf(error);
+      this.#files.delete(path);
+      if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+      // the same object for the same fault: it is no change
+      const found =
+        known !== undefined && 'unusable' in known.found
+          ? known.found
+          : unusable('Unreadable', `it cannot be read (${code}): check its permissions`);
+      const remembered = { look: code, found, createdAt: known?.createdAt ?? 0 };
+      this.#files.set(path, remembered);
+      return remembered;
+    } finally {
+      await file?.close();
+    }
+  }
+}
+
+const NO_SETTINGS: Found = { value: {} };
+
+/** @returns undefined for a file that is probably still being written */
+async function readHandle(file: FileHandle, known: Remembered | undefined): Promise<Remembered | undefined> {
+  const stats = await file.stat();
+  const { size, mtimeMs, ctimeMs, birthtimeMs, ino, dev } = stats;
+  const look = [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+  if (known?.look === look) return known;
+  const createdAt = birthtimeMs > 0 ? birthtimeMs : mtimeMs;
+  if (!stats.isFile()) return { look, createdAt, found: unusable('Unreadable', 'it is not a regular file') };
+  if (size > MAX_FILE_BYTES) {
+    const message = `it has ${size} bytes; a registry takes at most ${MAX_FILE_BYTES}: is it the right file?`;
+    return { look, createdAt, found: unusable('TooLarge', message) };
+  }
+  const found = parse(await readBounded(file));
+  const young = Date.now() - mtimeMs < WRITING_MS;
+  return 'unusable' in found && found.unusable === 'InvalidJson' && young ? undefined : { look, createdAt, found };
+}
+
+async function readBounded(file: FileHandle): Promise<Buffer> {
+  const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await file.read(buffer, length, buffer.length - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}
+
+/** JSON in UTF-8, or what is wrong with it, in the parser's words. */
+export function parse(bytes: Uint8Array): Found {
+  if (bytes.byteLength > MAX_FILE_BYTES) return unusable('TooLarge', `it has more than ${MAX_FILE_BYTES} bytes`);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return unusable('InvalidJson', 'it is not JSON: the text is not in UTF-8');
+  }
+  if (text.trim() === '') return unusable('InvalidJson', 'it is empty');
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return unusable('InvalidJson', `it is not JSON: ${error instanceof Error ? error.message : 'unreadable'}`);
+  }
+}
+
+function unusable(reason: Unusable, message: string): Found {
+  return { unusable: reason, message };
+}
+
+function isSame(a: Snapshot, b: Snapshot | undefined): boolean {
+  if (b === undefined || a.incomplete !== b.incomplete || a.declarations.length !== b.declarations.length) return false;
+  return a.declarations.every((declaration, index) => declaration === b.declarations[index]);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,394 @@
+import PQueue from 'p-queue';
+import { RegistryError } from '../../lib/registry-api/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { isWrite, perform, type Write } from './apply.ts';
+import { readDeclaration, type Declaration, type ReadingRules } from './declaration.ts';
+import { describe, type Setback } from './describe.ts';
+import type { Claim, NameFacts, NamePolicy } from './ownership.ts';
+import { endedSources, planName, targetsOf, type Step, type World } from './plan.ts';
+import type { Prober } from './prober.ts';
+import { RegistryView, type RegistryPort } from './registry-view.ts';
+import type { Snapshot, Source } from './source.ts';
+import type { Description, RegistryState } from './status.ts';
+
+export interface KeeperRules extends ReadingRules {
+  readonly namePolicy: NamePolicy;
+  readonly immutableVersions: boolean;
+  readonly withdrawAfterMs: number;
+}
+
+/** Something that happened to the registry, for logs and metrics. */
+export interface WriteReport {
+  readonly name: string;
+  readonly version: string;
+  readonly action: Write['do'];
+  readonly outcome: 'done' | 'refused' | 'unknown';
+  readonly message?: string;
+}
+
+export interface KeeperOptions {
+  readonly rules: KeeperRules;
+  readonly source: Pick<Source, 'namespaceOf' | 'installNamespace'>;
+  readonly registry: RegistryPort;
+  readonly answers: Pick<Prober, 'reach' | 'want' | 'hurry' | 'nextProbeAt'>;
+  readonly log: Log;
+  /** what the keeper knows may have changed */
+  readonly onChange: () => void;
+  /** the registry stopped answering: `resync` should be called again, not before this many ms */
+  readonly onTrouble: (waitMs: number) => void;
+  readonly onWrite?: (report: WriteReport) => void;
+  readonly now?: () => number;
+}
+
+/** A write that did not work, and when to try exactly this one again. */
+interface Blocked {
+  readonly setback: Setback;
+  readonly tries: number;
+  /** Unix ms */
+  readonly until: number;
+}
+
+/** Names written at a time. */
+const WRITES_AT_A_TIME = 8;
+/** One name needs a handful of writes at most; more are continued later, so that a registry which does not keep them is not flooded. */
+const TURNS = 20;
+const FIRST_RETRY_MS = 5_000;
+const LONGEST_RETRY_MS = 10 * 60_000;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 15_000;
+
+/** Errors that say something about the registry, not about the record that was written. */
+const TROUBLE: ReadonlySet<string> = new Set(['unavailable', 'timeout', 'rate-limited', 'protocol']);
+
+/**
+ * Keeps the registry equal to the declarations, one name at a time. Everything is planned from what is declared, published and answering
+ * now; between plans it only remembers since when something is gone, what was adopted and what was refused.
+ */
+export class Keeper {
+  readonly #options: KeeperOptions;
+  readonly #now: () => number;
+  readonly #view: RegistryView;
+  readonly #abort = new AbortController();
+  readonly #queue = new PQueue({ concurrency: WRITES_AT_A_TIME });
+  /** names that are being written, and whether something changed meanwhile */
+  readonly #busy = new Map<string, boolean>();
+  readonly #steps = new Map<string, readonly Step[]>();
+  readonly #ended = new Map<string, Map<string, number>>();
+  readonly #adopted = new Set<string>();
+  readonly #blocked = new Map<string, Map<string, Blocked>>();
+  #declarations: ReadonlyMap<string, Declaration> = new Map();
+  #claims: ReadonlyMap<string, readonly Claim[]> = new Map();
+  #snapshot: Snapshot | undefined;
+  #registry: RegistryState;
+  #pauses = 0;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#view = new RegistryView(options.registry, options.rules.install);
+    this.#registry = { url: options.registry.url, state: 'down', since: this.#time(), message: 'it was not read yet' };
+  }
+
+  get registry(): RegistryState {
+    return this.#registry;
+  }
+
+  /** why the declarations could not be read in full */
+  get incomplete(): string | undefined {
+    return this.#snapshot?.incomplete;
+  }
+
+  /** whether both sides were read once */
+  get ready(): boolean {
+    return this.#snapshot !== undefined && this.#view.complete;
+  }
+
+  /** Takes what a source declares now. */
+  declare(snapshot: Snapshot): void {
+    const before = this.#declarations;
+    const known = new Map(this.#snapshot?.declarations.map((raw) => [raw, before.get(raw.source)]));
+    const read = snapshot.declarations.map((raw) => known.get(raw) ?? readDeclaration(raw, this.#options.rules));
+    this.#snapshot = snapshot;
+    this.#declarations = new Map(read.map((declaration) => [declaration.source, declaration]));
+    this.#claims = Map.groupBy(read.filter(isClaim), ({ wish }) => wish.name);
+    this.#touch(this.#names());
+    const edited = read.filter((declaration) => before.get(declaration.source) !== declaration);
+    for (const { wish } of edited) if (wish.name !== undefined) this.#options.answers.hurry(wish.name);
+    this.#options.onChange();
+  }
+
+  /** Plans these names again: servers that they depend on answered, or stopped. */
+  reconsider(names: Iterable<string>): void {
+    this.#touch(names);
+    this.#options.onChange();
+  }
+
+  /** Reads the whole registry. Resolves when that succeeded or failed; then it shows in `registry`. */
+  async resync(): Promise<void> {
+    try {
+      await this.#view.readAll(() => this.#claims.keys(), this.#abort.signal);
+      this.#pauses = 0;
+      if (this.#registry.state === 'down') {
+        this.#registry = { url: this.#registry.url, state: 'up', since: this.#time() };
+        this.#options.log.info({ url: this.#registry.url }, 'the registry answers');
+      }
+      this.#touch(this.#names());
+    } catch (error) {
+      if (!this.#abort.signal.aborted) this.#trouble(error);
+    }
+    this.#options.onChange();
+  }
+
+  /** When something is due that no event will tell, Unix ms. */
+  dueAt(): number | undefined {
+    const ends = [...this.#steps.values()].flat().flatMap(({ until }) => (until === undefined ? [] : [until]));
+    const retries = [...this.#blocked.values()].flatMap((blocked) => Array.from(blocked.values(), ({ until }) => until));
+    const due = [...ends, ...retries].filter((at) => at > this.#now());
+    return due.length === 0 ? undefined : Math.min(...due);
+  }
+
+  /** Plans everything again, for what is due by now. */
+  wake(): void {
+    this.reconsider(this.#names());
+  }
+
+  /** Resolves when nothing is being written. */
+  async settled(): Promise<void> {
+    await this.#queue.onIdle();
+  }
+
+  /** Aborts what is being written. */
+  async close(): Promise<void> {
+    this.#abort.abort(new Error('the operator stops'));
+    await this.#queue.onIdle();
+  }
+
+  /** What is known about every source, sorted by source. */
+  describeAll(): readonly Description[] {
+    const bySource = Map.groupBy([...this.#steps.values()].flat(), ({ source }) => source);
+    const sources = new Set([...this.#declarations.keys(), ...bySource.keys()]);
+    return [...sources].toSorted().flatMap((source) => this.#describe(source, bySource.get(source) ?? []) ?? []);
+  }
+
+  #describe(source: string, steps: readonly Step[]): Description | undefined {
+    const target = (steps.find(({ claim }) => claim !== undefined) ?? steps[0])?.target;
+    return describe({
+      source,
+      declaration: this.#declarations.get(source),
+      steps,
+      tentative: steps.some(({ name }) => this.#view.recordsOf(name) === undefined),
+      setback: this.#setbackOf(steps),
+      nextProbeAt: target?.is === 'address' ? this.#options.answers.nextProbeAt(target) : undefined,
+      publishEndpoint: this.#options.rules.publishEndpoint,
+    });
+  }
+
+  #setbackOf(steps: readonly Step[]): Setback | undefined {
+    const pending = steps.filter(({ action }) => isWrite(action));
+    if (pending.length === 0) return undefined;
+    if (this.#registry.state === 'down') {
+      return { reason: 'RegistryDown', message: `it is written as soon as the registry answers again: ${this.#registry.message ?? ''}` };
+    }
+    return pending.map((step) => this.#blocked.get(step.name)?.get(fingerprint(step))?.setback).find((setback) => setback !== undefined);
+  }
+
+  #names(): Set<string> {
+    return new Set([...this.#claims.keys(), ...this.#view.ownNames(), ...this.#steps.keys()]);
+  }
+
+  /** Planning is cheap and done at once; only names that have something to write wait for their turn. */
+  #touch(names: Iterable<string>): void {
+    for (const name of names) {
+      if (this.#busy.has(name)) {
+        this.#busy.set(name, true);
+        continue;
+      }
+      const steps = this.#plan(name);
+      const unread = this.#claims.has(name) && this.#view.recordsOf(name) === undefined;
+      if (this.#mayWrite() && (unread || this.#nextWrite(steps) !== undefined)) {
+        this.#busy.set(name, false);
+        void this.#queue.add(() => this.#keep(name));
+      }
+    }
+  }
+
+  #mayWrite(): boolean {
+    return this.ready && this.#registry.state === 'up' && !this.#abort.signal.aborted;
+  }
+
+  async #keep(name: string): Promise<void> {
+    try {
+      await this.#settle(name);
+    } catch (error) {
+      if (this.#abort.signal.aborted) return;
+      if (error instanceof RegistryError) {
+        // several writes fail together: the first one tells
+        if (this.#registry.state === 'up') this.#trouble(error);
+      } else this.#options.log.error({ err: error, name }, 'keeping a name broke; it is tried again with the next change');
+    } finally {
+      const again = this.#busy.get(name) === true;
+      this.#busy.delete(name);
+      if (!this.#abort.signal.aborted) {
+        if (again) this.#touch([name]);
+        else this.#plan(name);
+        this.#options.onChange();
+      }
+    }
+  }
+
+  /** One write after the other, each planned from what the registry shows by then, until nothing is left to do. @throws RegistryError on trouble */
+  async #settle(name: string): Promise<void> {
+    const { signal } = this.#abort;
+    const done = new Set<string>();
+    let fresh = this.#view.recordsOf(name) === undefined;
+    if (fresh) await this.#view.read(name, signal);
+    for (let turn = 0; turn < TURNS && this.#mayWrite(); turn += 1) {
+      const next = this.#nextWrite(this.#plan(name));
+      if (next === undefined) return;
+      if (!fresh && next.action.do !== 'publish') {
+        // what is about to be changed may have been taken over by somebody else since it was read
+        await this.#view.read(name, signal);
+        fresh = true;
+        continue;
+      }
+      if (done.has(fingerprint(next)))
+        this.#block(next, { reason: 'NotKept', message: `the registry took it but shows something else: ${expectation(next.action)}` });
+      else await this.#write(next, next.action);
+      done.add(fingerprint(next));
+      await this.#view.read(name, signal);
+      fresh = true;
+    }
+  }
+
+  async #write(step: Step, action: Write): Promise<void> {
+    const { registry, onWrite } = this.#options;
+    const report = { name: step.name, version: step.version, action: action.do };
+    try {
+      await perform(step, action, registry, this.#abort.signal);
+      this.#blocked.get(step.name)?.delete(fingerprint(step));
+      onWrite?.({ ...report, outcome: 'done' });
+    } catch (error) {
+      if (this.#abort.signal.aborted) throw error;
+      const trouble = error instanceof RegistryError && TROUBLE.has(error.code);
+      onWrite?.({ ...report, outcome: trouble ? 'unknown' : 'refused', message: messageOf(error) });
+      if (trouble) {
+        // it may have been written all the same: nothing is known about this name until it is read again
+        this.#view.forget(step.name);
+        throw error;
+      }
+      this.#block(step, setbackOf(error));
+    }
+  }
+
+  #nextWrite(steps: readonly Step[]): (Step & { readonly action: Write }) | undefined {
+    const now = this.#now();
+    return steps.find((step): step is Step & { readonly action: Write } => {
+      if (!isWrite(step.action)) return false;
+      const blocked = this.#blocked.get(step.name)?.get(fingerprint(step));
+      return blocked === undefined || blocked.until <= now;
+    });
+  }
+
+  #block(step: Step, setback: Setback): void {
+    const key = fingerprint(step);
+    const blocked = this.#blocked.get(step.name) ?? new Map<string, Blocked>();
+    const tries = (blocked.get(key)?.tries ?? 0) + 1;
+    blocked.set(key, { setback, tries, until: this.#now() + Math.min(FIRST_RETRY_MS * 2 ** (tries - 1), LONGEST_RETRY_MS) });
+    this.#blocked.set(step.name, blocked);
+  }
+
+  #trouble(error: unknown): void {
+    const { message, retryAfterMs } = error instanceof RegistryError ? error : { message: String(error), retryAfterMs: undefined };
+    const waitMs = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
+    this.#pauses += 1;
+    if (this.#registry.state === 'up') this.#options.log.warn({ url: this.#registry.url, reason: message }, 'the registry does not answer');
+    const since = this.#registry.state === 'down' ? this.#registry.since : this.#time();
+    this.#registry = { url: this.#registry.url, state: 'down', since, message };
+    this.#options.onTrouble(waitMs);
+    this.#options.onChange();
+  }
+
+  #plan(name: string): readonly Step[] {
+    const facts: NameFacts = { name, claims: this.#claims.get(name) ?? [], records: this.#view.recordsOf(name) ?? [] };
+    const world = this.#world();
+    this.#noteEnds(facts, world);
+    const steps = planName(facts, world);
+    this.#noteAdoptions(steps);
+    this.#forgetBlocks(name, steps);
+    if (steps.length === 0) this.#steps.delete(name);
+    else this.#steps.set(name, steps);
+    this.#options.answers.want(name, targetsOf(steps));
+    return steps;
+  }
+
+  #world(): World {
+    const { rules, source, answers } = this.#options;
+    return {
+      ...rules,
+      installNamespace: source.installNamespace,
+      now: this.#now(),
+      complete: this.#snapshot !== undefined && this.#snapshot.incomplete === undefined,
+      declarationOf: (id) => this.#declarations.get(id),
+      namespaceOf: (id) => source.namespaceOf(id),
+      endedSince: (name, id) => this.#ended.get(name)?.get(id),
+      adoptedBefore: (id, name, version) => this.#adopted.has(adoption(id, name, version)),
+      reach: (target) => answers.reach(target),
+    };
+  }
+
+  #noteEnds(facts: NameFacts, world: World): void {
+    const before = this.#ended.get(facts.name);
+    const now = new Map(endedSources(facts, world).map((source) => [source, before?.get(source) ?? world.now]));
+    if (now.size === 0) this.#ended.delete(facts.name);
+    else this.#ended.set(facts.name, now);
+  }
+
+  /** Adoption works once: a record that lost its mark afterwards was taken back by somebody. */
+  #noteAdoptions(steps: readonly Step[]): void {
+    for (const { name, version, source, claim, record } of steps) {
+      if (claim === undefined) continue;
+      const key = adoption(source, name, version);
+      if (claim.wish.settings.adopt !== 'true') this.#adopted.delete(key);
+      else if (record?.stamp?.source === source && record.stamp.install === this.#options.rules.install) this.#adopted.add(key);
+    }
+  }
+
+  #forgetBlocks(name: string, steps: readonly Step[]): void {
+    const blocked = this.#blocked.get(name);
+    if (blocked === undefined) return;
+    const planned = new Set(steps.map(fingerprint));
+    for (const key of blocked.keys()) if (!planned.has(key)) blocked.delete(key);
+    if (blocked.size === 0) this.#blocked.delete(name);
+  }
+
+  #time(): string {
+    return new Date(this.#now()).toISOString();
+  }
+}
+
+function isClaim(declaration: Declaration): declaration is Claim {
+  return declaration.wish.is === 'record';
+}
+
+function adoption(source: string, name: string, version: string): string {
+  return JSON.stringify([source, name, version]);
+}
+
+/** Equal for the same write with the same content. */
+function fingerprint({ version, action }: Step): string {
+  return JSON.stringify([version, action]);
+}
+
+function expectation(action: Write): string {
+  return action.do === 'edit' ? `it differs in ${action.changed.slice(0, 5).join(', ')}` : `"${action.do}" had no effect`;
+}
+
+function setbackOf(error: unknown): Setback {
+  if (!(error instanceof RegistryError)) return { reason: 'NotWritten', message: `it cannot be written: ${messageOf(error)}` };
+  const advice = error.code === 'unauthorized' ? ': REGISTRY_JWT_SEED_FILE must hold the seed that the registry runs with' : '';
+  return { reason: 'RegistryRefused', message: `the registry refuses it: ${error.message}${advice}` };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,179 @@
+import PQueue from 'p-queue';
+import type { Log } from '../../lib/log.ts';
+import { afterProbe, judge, nextProbeIn, reachOf, unasked, type Answer, type Judgement, type Reach, type Verdict } from './answers.ts';
+import { targetKey, type Address, type Target } from './target.ts';
+
+/** One handshake; throws only the signal's reason. */
+export type Probe = (address: Address, signal: AbortSignal) => Promise<Verdict>;
+
+export interface ProberOptions {
+  readonly probe: Probe;
+  readonly intervalMs: number;
+  readonly log: Log;
+  /** addresses of which something changed */
+  readonly onChange: (keys: ReadonlySet<string>) => void;
+  /** after each probe */
+  readonly onProbe?: (verdict: Verdict, seconds: number) => void;
+  readonly now?: () => number;
+  /** from 0 up to 1 */
+  readonly random?: () => number;
+}
+
+/** What somebody wants to know about an address. */
+export interface Wanted {
+  readonly address: Address;
+  /** a published record says that it answers */
+  readonly expected: boolean;
+}
+
+interface Asked {
+  readonly address: Address;
+  answer: Answer;
+  /** names of records that depend on it */
+  readonly wantedBy: Set<string>;
+  timer: NodeJS.Timeout | undefined;
+  /** Unix ms; undefined while a probe waits or runs */
+  nextAt: number | undefined;
+  readonly gone: AbortController;
+}
+
+/**
+ * Servers that answered last time, those asked for the first time, and those that fail have this many connections each: however many
+ * hang, the others are not delayed.
+ */
+const PROBES_AT_A_TIME = 64;
+type Lane = 'good' | 'new' | 'failing';
+
+/** Asks every wanted address again and again, each at its own pace, and remembers what it said. */
+export class Prober {
+  readonly #options: ProberOptions;
+  readonly #now: () => number;
+  readonly #random: () => number;
+  readonly #asked = new Map<string, Asked>();
+  readonly #lanes: Readonly<Record<Lane, PQueue>>;
+  #judgement: Judgement = { silent: new Set(), selfSuspicion: false };
+
+  constructor(options: ProberOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#random = options.random ?? Math.random;
+    const lane = () => new PQueue({ concurrency: PROBES_AT_A_TIME });
+    this.#lanes = { good: lane(), new: lane(), failing: lane() };
+  }
+
+  /** most servers stopped at once */
+  get selfSuspicion(): boolean {
+    return this.#judgement.selfSuspicion;
+  }
+
+  reach(target: Target): Reach {
+    if (target.is === 'none') return target;
+    const key = targetKey(target);
+    return reachOf(this.#asked.get(key)?.answer ?? unasked, this.#judgement.silent.has(key));
+  }
+
+  /** When an address that does not answer is asked next, Unix ms. */
+  nextProbeAt(address: Address): number | undefined {
+    const asked = this.#asked.get(targetKey(address));
+    return asked === undefined || asked.answer.failures === 0 ? undefined : asked.nextAt;
+  }
+
+  /** From now on this name depends on these addresses and no others. New ones are asked at once; unwanted ones are forgotten. */
+  want(name: string, wanted: readonly Wanted[]): void {
+    const keys = new Set(wanted.map(({ address }) => targetKey(address)));
+    for (const { address, expected } of wanted) this.#want(name, address, expected);
+    for (const [key, asked] of this.#asked) {
+      if (keys.has(key) || !asked.wantedBy.delete(name) || asked.wantedBy.size > 0) continue;
+      this.#asked.delete(key);
+      clearTimeout(asked.timer);
+      asked.gone.abort();
+    }
+  }
+
+  /** Asks the failing addresses of a name now: somebody changed its declaration, so a change of its server is likely. */
+  hurry(name: string): void {
+    for (const asked of this.#asked.values()) {
+      if (asked.wantedBy.has(name) && asked.answer.failures > 0 && asked.nextAt !== undefined) this.#schedule(asked, 0);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { timer, gone } of this.#asked.values()) {
+      clearTimeout(timer);
+      gone.abort();
+    }
+    this.#asked.clear();
+    await Promise.all(Object.values(this.#lanes).map((lane) => lane.onIdle()));
+  }
+
+  #want(name: string, address: Address, expected: boolean): void {
+    const key = targetKey(address);
+    const known = this.#asked.get(key);
+    const asked = known ?? {
+      address,
+      answer: unasked,
+      wantedBy: new Set<string>(),
+      timer: undefined,
+      nextAt: undefined,
+      gone: new AbortController(),
+    };
+    asked.wantedBy.add(name);
+    if (expected && !asked.answer.expected) asked.answer = { ...asked.answer, expected };
+    if (known !== undefined) return;
+    this.#asked.set(key, asked);
+    this.#enqueue(key, asked);
+  }
+
+  #schedule(asked: Asked, delayMs: number): void {
+    clearTimeout(asked.timer);
+    asked.nextAt = this.#now() + delayMs;
+    asked.timer = setTimeout(() => this.#enqueue(targetKey(asked.address), asked), delayMs);
+    asked.timer.unref();
+  }
+
+  #enqueue(key: string, asked: Asked): void {
+    asked.nextAt = undefined;
+    const { verdict } = asked.answer;
+    const lane: Lane = verdict === undefined ? 'new' : verdict.is === 'fails' ? 'failing' : 'good';
+    void this.#lanes[lane].add(() => this.#ask(key, asked));
+  }
+
+  async #ask(key: string, asked: Asked): Promise<void> {
+    if (asked.gone.signal.aborted) return;
+    const startedAt = performance.now();
+    let verdict: Verdict;
+    try {
+      verdict = await this.#options.probe(asked.address, asked.gone.signal);
+    } catch (error) {
+      if (asked.gone.signal.aborted) return;
+      // a probe reports what goes wrong as a verdict: this is a fault of the operator, which must not end the probing
+      this.#options.log.error({ err: error, url: asked.address.url }, 'a probe broke');
+      verdict = { is: 'fails', reason: 'ConnectionLost', message: 'the probe itself broke; see the log of the operator' };
+    }
+    if (asked.gone.signal.aborted) return;
+    this.#options.onProbe?.(verdict, (performance.now() - startedAt) / 1000);
+    const now = this.#now();
+    const before = asked.answer;
+    asked.answer = afterProbe(before, verdict, now);
+    this.#schedule(asked, nextProbeIn(asked.answer, this.#options, { now, random: this.#random() }));
+    this.#report(key, before, asked.answer);
+  }
+
+  #report(key: string, before: Answer, after: Answer): void {
+    const { silent, selfSuspicion } = this.#judgement;
+    const next = judge(new Map([...this.#asked].map(([other, { answer }]) => [other, answer])), this.#options);
+    this.#judgement = next;
+    const changed = next.silent.symmetricDifference(silent);
+    if (next.selfSuspicion !== selfSuspicion || after.failures > 0 || !isSameVerdict(before.verdict, after.verdict)) changed.add(key);
+    if (changed.size > 0) this.#options.onChange(changed);
+  }
+
+  /** Names of records that depend on these addresses. */
+  namesOf(keys: ReadonlySet<string>): readonly string[] {
+    return [...keys].flatMap((key) => Array.from(this.#asked.get(key)?.wantedBy ?? []));
+  }
+}
+
+function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

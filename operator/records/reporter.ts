@@ -1,0 +1,71 @@
+import type { Log } from '../../lib/log.ts';
+import { defined } from './defined.ts';
+import type { Keeper } from './keeper.ts';
+import { eventsBetween, withTimes, type DeclarationStatus, type OperatorView } from './status.ts';
+
+/** A server that builds its tools anew each time must not fill the log. */
+const TOOL_CHANGE_EVERY_MS = 10 * 60_000;
+
+/** Turns what the keeper knows into a view, and tells each change once. */
+export class Reporter {
+  readonly #install: string;
+  readonly #log: Log;
+  readonly #now: () => number;
+  readonly #toolsToldAt = new Map<string, number>();
+  #statuses: ReadonlyMap<string, DeclarationStatus>;
+  #suspicious = false;
+
+  /** @param before what an earlier operator knew: its times of transition stay */
+  constructor(install: string, before: OperatorView | undefined, { log, now = Date.now }: { log: Log; now?: () => number }) {
+    this.#install = install;
+    this.#log = log;
+    this.#now = now;
+    this.#statuses = new Map((before?.declarations ?? []).map((status) => [status.source, status]));
+  }
+
+  view(keeper: Keeper, selfSuspicion: boolean): OperatorView {
+    const now = new Date(this.#now()).toISOString();
+    const declarations = keeper.describeAll().map((description) => withTimes(description, this.#statuses.get(description.source), now));
+    for (const status of declarations) this.#tell(this.#statuses.get(status.source), status);
+    for (const [source, { name }] of this.#statuses) {
+      if (!declarations.some((status) => status.source === source))
+        this.#log.info({ source, name, reason: 'Withdrawn' }, 'nothing of it is left');
+    }
+    this.#statuses = new Map(declarations.map((status) => [status.source, status]));
+    this.#suspect(selfSuspicion);
+    const { registry, incomplete } = keeper;
+    return {
+      version: 1,
+      install: this.#install,
+      updatedAt: now,
+      registry,
+      ...defined({
+        source: incomplete === undefined ? undefined : { message: incomplete },
+        selfSuspicion: selfSuspicion ? (true as const) : undefined,
+      }),
+      declarations,
+    };
+  }
+
+  #tell(before: DeclarationStatus | undefined, after: DeclarationStatus): void {
+    for (const { type, reason, message, source, name } of eventsBetween(before, after)) {
+      this.#log[type === 'Warning' ? 'warn' : 'info']({ source, name, reason }, message);
+    }
+    const { source, name, tools } = after;
+    if (tools === undefined || before?.tools === undefined || before.tools.digest === tools.digest) return;
+    const now = this.#now();
+    if (now < (this.#toolsToldAt.get(source) ?? -Infinity) + TOOL_CHANGE_EVERY_MS) return;
+    this.#toolsToldAt.set(source, now);
+    this.#log.info(
+      { source, name, reason: 'ToolsChanged', count: tools.count, digest: tools.digest },
+      'its server lists other tools than before',
+    );
+  }
+
+  #suspect(selfSuspicion: boolean): void {
+    if (selfSuspicion === this.#suspicious) return;
+    this.#suspicious = selfSuspicion;
+    if (selfSuspicion) this.#log.warn('most servers stopped answering at once: the fault is probably here, so no record is deprecated');
+    else this.#log.info('servers answer again, or stopped for reasons of their own');
+  }
+}

@@ -1,0 +1,58 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { OperatorView } from './status.ts';
+
+/** Keeps one file equal to what the operator knows: written as a whole, and only when something changed. */
+export class StatusFile {
+  readonly #path: string;
+  #written = '';
+  #wanted: OperatorView | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** What an operator wrote before, so that times of transitions outlive it; undefined when there is none that can be read. */
+  async read(): Promise<OperatorView | undefined> {
+    try {
+      const view = JSON.parse(await readFile(this.#path, 'utf8')) as OperatorView;
+      return view.version === 1 && Array.isArray(view.declarations) ? view : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Resolves when this view, or a later one, is in the file. @throws the file system's error */
+  async write(view: OperatorView): Promise<void> {
+    this.#wanted = view;
+    this.#writing ??= this.#drain().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#wanted !== undefined) {
+      const view = this.#wanted;
+      this.#wanted = undefined;
+      const content = JSON.stringify({ ...view, updatedAt: '' });
+      if (content === this.#written) continue;
+      await replaceFile(this.#path, `${JSON.stringify(view, null, 2)}\n`);
+      this.#written = content;
+    }
+  }
+}
+
+/** A reader sees the old file or the new one, never a part. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const draft = `${path}.${process.pid}.tmp`;
+  try {
+    await writeFile(draft, text, { mode: 0o644 });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}

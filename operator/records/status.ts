@@ -1,0 +1,134 @@
+import type { ToolInventory } from './answers.ts';
+import type { DeclarationFault } from './declaration.ts';
+import { defined } from './defined.ts';
+
+export const conditionTypes = ['Accepted', 'Reachable', 'Advertised', 'Published'] as const;
+
+/**
+ * One question about a declaration and its answer. `Accepted`: is it valid and may it be declared here? `Reachable`: does its server answer?
+ * `Published`: does the registry show exactly this? `Advertised` is there only when an endpoint is probed instead of what the record says.
+ */
+export interface Condition {
+  readonly type: (typeof conditionTypes)[number];
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** one word in CamelCase, for programs */
+  readonly reason: string;
+  /** plain words: what is the case, and what to do next when something is */
+  readonly message: string;
+  /** when `status` last changed, RFC 3339 */
+  readonly lastTransitionTime: string;
+}
+
+/** One word for all of it: the value of the label `toolyard.dev/state`. */
+export type State = 'Published' | 'Deprecated' | 'Pending' | 'Refused' | 'Withdrawing';
+
+export interface DeclarationStatus {
+  readonly source: string;
+  /** '' when the declaration does not tell */
+  readonly name: string;
+  readonly version: string;
+  readonly state: State;
+  readonly conditions: readonly Condition[];
+  /** everything wrong with server.json and toolyard.json */
+  readonly faults?: readonly DeclarationFault[];
+  /** as far as they fit */
+  readonly tools?: ToolInventory;
+  /** the address that is probed */
+  readonly endpoint?: string;
+  /** RFC 3339; only while the server does not answer */
+  readonly nextProbeAt?: string;
+}
+
+export interface RegistryState {
+  readonly url: string;
+  readonly state: 'up' | 'down';
+  /** RFC 3339 */
+  readonly since: string;
+  /** why it is down, and what happens next */
+  readonly message?: string;
+}
+
+/** What the operator knows; the content of STATUS_FILE. */
+export interface OperatorView {
+  readonly version: 1;
+  readonly install: string;
+  /** when this was written, RFC 3339 */
+  readonly updatedAt: string;
+  readonly registry: RegistryState;
+  /** why the declarations could not be read in full; nothing is withdrawn meanwhile */
+  readonly source?: { readonly message: string };
+  /** most servers stopped at once, so the fault is probably the operator's: no record is deprecated meanwhile */
+  readonly selfSuspicion?: true;
+  /** by source */
+  readonly declarations: readonly DeclarationStatus[];
+}
+
+/** A status before it is known since when its answers are what they are. */
+export interface Description extends Omit<DeclarationStatus, 'conditions'> {
+  readonly conditions: readonly Omit<Condition, 'lastTransitionTime'>[];
+}
+
+/** Largest status of one declaration, bytes of JSON: an annotation of this size is still cheap to keep. */
+export const MAX_STATUS_BYTES = 8 * 1024;
+
+/** A description with the times at which its answers last changed, cut to MAX_STATUS_BYTES. */
+export function withTimes(description: Description, before: DeclarationStatus | undefined, now: string): DeclarationStatus {
+  const conditions = description.conditions.map((condition) => {
+    const old = before?.conditions.find(({ type }) => type === condition.type);
+    return { ...condition, lastTransitionTime: old?.status === condition.status ? old.lastTransitionTime : now };
+  });
+  return bounded({ ...description, conditions });
+}
+
+const MAX_MESSAGE = 500;
+
+/** Long lists go first: of faults and tool names as many stay as fit. */
+function bounded(status: DeclarationStatus): DeclarationStatus {
+  const conditions = status.conditions.map((condition) => ({ ...condition, message: cut(condition.message, MAX_MESSAGE) }));
+  const short: DeclarationStatus = { ...status, conditions };
+  if (bytesOf(short) <= MAX_STATUS_BYTES) return short;
+  const { tools, faults, ...rest } = short;
+  const faultRoom = MAX_STATUS_BYTES - bytesOf({ ...rest, faults: [], tools: tools === undefined ? undefined : { ...tools, names: [] } });
+  const listed = faults?.map(({ path, message }) => ({ path: cut(path, MAX_MESSAGE), message: cut(message, MAX_MESSAGE) }));
+  const fitting = { ...rest, ...defined({ faults: listed === undefined ? undefined : asFit(listed, faultRoom) }) };
+  if (tools === undefined) return fitting;
+  const names = asFit(tools.names, MAX_STATUS_BYTES - bytesOf({ ...fitting, tools: { ...tools, names: [] } }));
+  return { ...fitting, tools: { ...tools, names } };
+}
+
+function asFit<T>(items: readonly T[], room: number): readonly T[] {
+  let left = room;
+  const end = items.findIndex((item) => (left -= bytesOf(item) + 1) < 0);
+  return end === -1 ? items : items.slice(0, end);
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** Something about a declaration that is worth telling once: a condition that changed. */
+export interface StatusEvent {
+  readonly source: string;
+  readonly name: string;
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+const MAX_EVENT = 1000;
+
+/** What changed between two statuses of one declaration. Repeating a status tells nothing. */
+export function eventsBetween(before: DeclarationStatus | undefined, after: DeclarationStatus): readonly StatusEvent[] {
+  return after.conditions.flatMap((condition) => {
+    const old = before?.conditions.find(({ type }) => type === condition.type);
+    if (old?.status === condition.status && old.reason === condition.reason) return [];
+    const { source, name } = after;
+    const faults = condition.type === 'Accepted' ? (after.faults ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ') : '';
+    const message = cut(faults === '' ? condition.message : faults, MAX_EVENT);
+    return [{ source, name, type: condition.status === 'False' ? 'Warning' : 'Normal', reason: condition.reason, message }];
+  });
+}
