@@ -176,6 +176,6 @@ function versionIn({ version }: Route): string {
 
 function decoded(text: string, what: string): string {
   const again = decodeAgain(text);
-  if (!again.ok) throw new Problem(400, `Invalid ${what} encoding`);
+  if (!again.ok) throw new Problem(400, `Invalid ${what} encoding`, [{ message: again.fault }]);
   return again.text;
 }

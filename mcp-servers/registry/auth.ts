@@ -10,7 +10,7 @@ import { Problem } from './problem.ts';
 const claims = z.object({
   exp: z.number(),
   permissions: z
-    .array(z.object({ action: z.string(), resource: z.string() }))
+    .array(z.object({ action: z.string().default(''), resource: z.string().default('') }))
     .nullish()
     .transform((list) => list ?? []),
 });

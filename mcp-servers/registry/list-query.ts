@@ -6,6 +6,7 @@ import { parseTime } from './time.ts';
 
 const DEFAULT_LIMIT = 30;
 const MAX_LIMIT = 100;
+const INT64_MAX = 2 ** 63;
 const MIN_SEARCH = 3;
 
 /**
@@ -62,7 +63,7 @@ function limitOf(text: string, faults: Detail[]): number {
   if (text === '') return DEFAULT_LIMIT;
   const location = 'query.limit';
   const value = Number(text);
-  if (!/^[+-]?\d+$/.test(text)) faults.push({ message: 'invalid integer', location, value: text });
+  if (!/^[+-]?\d+$/.test(text) || Math.abs(value) > INT64_MAX) faults.push({ message: 'invalid integer', location, value: text });
   else if (value < 1) faults.push({ message: 'expected number >= 1', location, value });
   else if (value > MAX_LIMIT) faults.push({ message: `expected number <= ${MAX_LIMIT}`, location, value });
   return value;

@@ -4,7 +4,7 @@ import { startHttpHost, type HttpHost } from '../../lib/http-host/host.ts';
 import { runProcess } from '../../lib/http-host/process.ts';
 import { createLog } from '../../lib/log.ts';
 import { Tokens } from './auth.ts';
-import { bodyLimits } from './body.ts';
+import { bodyLimits, type BodyLimits } from './body.ts';
 import { registryConfig, type RegistrySettings } from './config.ts';
 import { openDatabase } from './database.ts';
 import { createHandler } from './handler.ts';
@@ -14,13 +14,23 @@ import { createSite } from './site.ts';
 import { Store } from './store.ts';
 import { advancingClock } from './time.ts';
 
+/** What tests replace. */
+interface Surroundings {
+  readonly limits?: BodyLimits;
+  /** milliseconds since 1970 */
+  readonly now?: () => number;
+}
+
 /**
  * Opens the database and serves the registry until closed.
  * @throws ConfigError, DatabaseFileError, ListenError
  */
-export async function startRegistry(settings: RegistrySettings): Promise<HttpHost> {
+export async function startRegistry(
+  settings: RegistrySettings,
+  { limits = bodyLimits, now = Date.now }: Surroundings = {},
+): Promise<HttpHost> {
   const log = createLog('registry', settings.LOG_LEVEL);
-  const tokens = await tokensFrom(settings.JWT_PRIVATE_KEY_FILE);
+  const tokens = await tokensFrom(settings.JWT_PRIVATE_KEY_FILE, now);
   const opened = openDatabase(settings.DATABASE_FILE);
   const pages = new PageCache();
   const metrics = createMetrics(() => store.counts());
@@ -31,8 +41,8 @@ export async function startRegistry(settings: RegistrySettings): Promise<HttpHos
   const registry = {
     store,
     tokens,
-    clock: advancingClock(store.lastTime(), Date.now),
-    limits: bodyLimits,
+    clock: advancingClock(store.lastTime(), now),
+    limits,
     allowLocalRemotes: settings.ALLOW_LOCAL_REMOTES,
     anonymousAuth: settings.ENABLE_ANONYMOUS_AUTH,
   };
@@ -59,13 +69,13 @@ export async function startRegistry(settings: RegistrySettings): Promise<HttpHos
   }
 }
 
-async function tokensFrom(file: string): Promise<Tokens> {
+async function tokensFrom(file: string, now: () => number): Promise<Tokens> {
   try {
-    return new Tokens(await readFile(file, 'utf8'), Date.now);
+    return new Tokens(await readFile(file, 'utf8'), now);
   } catch (error) {
     const accepts = `a file with 64 hexadecimal digits (${(error as Error).message}); make one with: openssl rand -hex 32`;
     throw new ConfigError([{ name: 'JWT_PRIVATE_KEY_FILE', got: JSON.stringify(file), accepts }]);
   }
 }
 
-if (import.meta.main) await runProcess('registry', registryConfig, startRegistry);
+if (import.meta.main) await runProcess('registry', registryConfig, (settings) => startRegistry(settings));

@@ -7,6 +7,9 @@ export interface Detail {
   readonly value?: unknown;
 }
 
+/** Where Go names a status otherwise than Node. */
+const titles: Readonly<Record<number, string>> = { 413: 'Request Entity Too Large' };
+
 /**
  * A refusal as the official registry words it: status, a fixed phrase, and the causes. Clients match on these phrases.
  * Source: huma's ErrorModel (RFC 9457 without type and instance).
@@ -24,6 +27,6 @@ export class Problem extends Error {
 
   toJSON(): Record<string, unknown> {
     const { status, message, details } = this;
-    return { title: STATUS_CODES[status], status, detail: message, ...(details.length > 0 && { errors: details }) };
+    return { title: titles[status] ?? STATUS_CODES[status], status, detail: message, ...(details.length > 0 && { errors: details }) };
   }
 }

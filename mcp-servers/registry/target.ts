@@ -16,19 +16,21 @@ export function targetOf(url: string): Target {
   return mark === -1 ? { path: local || '/', query: undefined } : { path: local.slice(0, mark) || '/', query: local.slice(mark + 1) };
 }
 
-export type Decoded = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly why: 'escape' | 'utf-8' };
+export type Decoded =
+  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly why: 'escape' | 'utf-8'; readonly fault: string };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** One round of percent-decoding. Text beyond ASCII may stand in it unescaped, as Node hands it over (one character per byte). */
 export function percentDecode(escaped: string): Decoded {
   if (!/[%\x80-\xff]/.test(escaped)) return { ok: true, text: escaped };
-  if (/%(?![0-9A-Fa-f]{2})/.test(escaped)) return { ok: false, why: 'escape' };
+  const bad = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(escaped);
+  if (bad !== null) return { ok: false, why: 'escape', fault: `invalid URL escape ${JSON.stringify(bad[0])}` };
   const bytes = escaped.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   try {
     return { ok: true, text: utf8.decode(Buffer.from(bytes, 'latin1')) };
   } catch {
-    return { ok: false, why: 'utf-8' };
+    return { ok: false, why: 'utf-8', fault: 'not valid UTF-8' };
   }
 }
 
