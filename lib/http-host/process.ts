@@ -10,11 +10,11 @@ export interface Running {
 const ORPHAN_EXIT_MS = 30_000;
 
 /**
- * Runs one process from its environment: `runProcess('fetch', config, (settings) => startFetch(settings))`.
+ * Runs one process from its environment: `await runProcess('fetch', config, startFetch)`.
  *
  * `--help` prints the settings. Wrong settings exit with 2, a failed start or stop with 1, each with one plain message. SIGTERM and SIGINT
- * close and exit with 0; the same signal again exits at once (a terminal's Ctrl-C reaches a whole group, whose parent then sends SIGTERM:
- * that is not a second wish). A process forked by another closes when that one is gone.
+ * close and exit with 0, also when they come during the start; the same signal again exits at once (a terminal's Ctrl-C reaches a whole
+ * group, whose parent then sends SIGTERM: that is not a second wish). A process forked by another closes when that one is gone.
  */
 export async function runProcess<S extends z.ZodObject>(
   part: string,
@@ -22,31 +22,33 @@ export async function runProcess<S extends z.ZodObject>(
   start: (settings: z.output<S>) => Promise<Running>,
 ): Promise<void> {
   if (process.argv.includes('--help')) return void process.stdout.write(helpText(part, schema));
+  const told = toldToStop();
   const running = await started(schema, start);
-  let stopping = false;
-  const stop = async (): Promise<void> => {
-    if (stopping) return;
-    stopping = true;
-    try {
-      await running.close();
-      process.exit(0);
-    } catch (error) {
-      fail(error);
-    }
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(1));
-      void stop();
-    });
+  await told;
+  try {
+    await running.close();
+  } catch (error) {
+    fail(error);
   }
-  if (process.channel === undefined || process.channel === null) return;
-  const orphaned = () => {
-    setTimeout(() => process.exit(1), ORPHAN_EXIT_MS).unref();
-    void stop();
-  };
-  process.once('disconnect', orphaned);
-  if (!process.connected) orphaned();
+  process.exit(0);
+}
+
+function toldToStop(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(1));
+        resolve();
+      });
+    }
+    const orphaned = () => {
+      setTimeout(() => process.exit(1), ORPHAN_EXIT_MS).unref();
+      resolve();
+    };
+    const forked = process.send !== undefined;
+    if (forked) process.once('disconnect', orphaned);
+    if (forked && !process.connected) orphaned();
+  });
 }
 
 async function started<S extends z.ZodObject>(schema: S, start: (settings: z.output<S>) => Promise<Running>): Promise<Running> {

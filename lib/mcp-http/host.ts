@@ -106,11 +106,22 @@ function track(set: Set<ServerResponse>, res: ServerResponse): void {
 function createWatched({ createServer, log }: McpHostOptions, calls: Calls, { era, authInfo }: McpRequestContext): McpServer {
   const call: McpCall = { principal: authInfo?.clientId ?? 'anonymous', era };
   try {
-    return calls.watch(createServer(call), call);
+    return calls.watch(withoutListChanged(createServer(call)), call);
   } catch (error) {
     log.error({ err: error }, 'the MCP server could not be built');
     throw error;
   }
+}
+
+/** Servers live for one request and cannot announce changes; the SDK would promise it for them, and clients would keep a stream open. */
+function withoutListChanged(server: McpServer): McpServer {
+  const { tools, prompts, resources } = server.server.getCapabilities();
+  server.server.registerCapabilities({
+    ...(tools && { tools: { ...tools, listChanged: false } }),
+    ...(prompts && { prompts: { ...prompts, listChanged: false } }),
+    ...(resources && { resources: { ...resources, listChanged: false } }),
+  });
+  return server;
 }
 
 function refuse(res: ServerResponse, status: number, message: string, headers: Record<string, string> = {}): void {
