@@ -53,7 +53,8 @@ export function describe(subject: Subject): Description | undefined {
       faults: subject.declaration?.wish.is === 'unusable' ? subject.declaration.wish.faults : undefined,
       tools: toolsOf(shown?.reach),
       endpoint: addressOf(shown),
-      nextProbeAt: subject.nextProbeAt === undefined ? undefined : new Date(subject.nextProbeAt).toISOString(),
+      nextProbeAt: timeOf(subject.nextProbeAt),
+      withdrawAt: timeOf(former.find(({ until }) => until !== undefined)?.until),
     }),
   };
 }
@@ -61,6 +62,10 @@ export function describe(subject: Subject): Description | undefined {
 function nameOf({ declaration, shown }: Picture): { name: string; version: string } {
   const { name = shown?.name, version = shown?.version } = declaration?.wish ?? {};
   return { name: name ?? '', version: version ?? '' };
+}
+
+function timeOf(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString();
 }
 
 function addressOf(step: Step | undefined): string | undefined {

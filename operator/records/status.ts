@@ -37,6 +37,8 @@ export interface DeclarationStatus {
   readonly endpoint?: string;
   /** RFC 3339; only while the server does not answer */
   readonly nextProbeAt?: string;
+  /** RFC 3339; only while its declaration is gone and may still come back */
+  readonly withdrawAt?: string;
 }
 
 export interface RegistryState {
