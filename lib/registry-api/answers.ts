@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { RegistryError } from './errors.ts';
-import { foldDocument, MAX_NESTING, nestsDeeperThan, normalForm } from './normal-form.ts';
-import { OFFICIAL_META, officialMetaSchema, type ServerRecord } from './server-json.ts';
 import { pathOf } from './fault.ts';
+import { excessOf, foldDocument, normalForm } from './normal-form.ts';
+import { OFFICIAL_META, officialMetaSchema, type ServerRecord } from './server-json.ts';
 import { shapeIssues } from './shape.ts';
 
 /** One page of a list. */
@@ -12,12 +12,15 @@ export interface Page {
   readonly nextCursor: string | undefined;
 }
 
+/** A hundred are asked for; others may send more, but not without end. */
+const MAX_PAGE_RECORDS = 10_000;
+
 const recordSchema = z.object({
   server: z.unknown(),
   _meta: z.object({ [OFFICIAL_META]: officialMetaSchema.optional() }).optional(),
 });
 const pageSchema = z.object({
-  servers: z.array(recordSchema),
+  servers: z.array(z.unknown()).max(MAX_PAGE_RECORDS),
   metadata: z.object({ nextCursor: z.string().nullish() }),
 });
 const reportSchema = z.object({
@@ -36,9 +39,6 @@ const reportSchema = z.object({
 /** What a registry's `/validate` says of a document. */
 export type ValidationReport = z.infer<typeof reportSchema>;
 
-/** The envelope of a list adds three levels to a document's own. */
-const ENVELOPE_NESTING = 3;
-
 /**
  * A registry is untrusted input: these read its answers, dropping fields they do not know, so that a newer registry can be read too.
  * @throws RegistryError `protocol` for any other shape
@@ -46,11 +46,17 @@ const ENVELOPE_NESTING = 3;
 export function readPage(body: unknown): Page {
   const { servers, metadata } = read(pageSchema, body);
   const nextCursor = metadata.nextCursor ?? '';
-  return { records: servers.map(recordOf), nextCursor: nextCursor === '' ? undefined : nextCursor };
+  return { records: servers.map(readRecord), nextCursor: nextCursor === '' ? undefined : nextCursor };
 }
 
 export function readRecord(body: unknown): ServerRecord {
-  return recordOf(read(recordSchema, body));
+  const { server, _meta: meta = {} } = read(recordSchema, body);
+  const excess = excessOf(server);
+  if (excess !== undefined) throw unreadable('server', excess);
+  const broken = shapeIssues(foldDocument(server)).find(({ kind }) => kind === 'type' || kind === 'missing');
+  if (broken !== undefined) throw unreadable(pathOf(['server', ...broken.at]), broken.message);
+  const official = meta[OFFICIAL_META];
+  return { server: normalForm(server), _meta: official === undefined ? {} : { [OFFICIAL_META]: official } };
 }
 
 export function readReport(body: unknown): ValidationReport {
@@ -58,18 +64,10 @@ export function readReport(body: unknown): ValidationReport {
 }
 
 function read<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
-  if (nestsDeeperThan(body, MAX_NESTING + ENVELOPE_NESTING)) throw unreadable('', `nested deeper than ${MAX_NESTING} levels`);
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw unreadable(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'unknown shape');
-}
-
-function recordOf({ server, _meta = {} }: z.output<typeof recordSchema>): ServerRecord {
-  const broken = shapeIssues(foldDocument(server)).find(({ kind }) => kind === 'type' || kind === 'missing');
-  if (broken !== undefined) throw unreadable(pathOf(['server', ...broken.at]), broken.message);
-  const official = _meta[OFFICIAL_META];
-  return { server: normalForm(server), _meta: official === undefined ? {} : { [OFFICIAL_META]: official } };
 }
 
 function unreadable(path: string, what: string): RegistryError {

@@ -33,3 +33,10 @@ export function joinPath(path: string, step: PropertyKey): string {
 export function pathOf(steps: readonly PropertyKey[]): string {
   return steps.reduce<string>((path, step) => joinPath(path, step), '');
 }
+
+/** Values have no bound either, and most messages repeat one. */
+const MAX_MESSAGE_LENGTH = 2000;
+
+export function shorten(message: string): string {
+  return message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message;
+}

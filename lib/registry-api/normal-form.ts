@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { joinPath } from './fault.ts';
-export { joinPath } from './fault.ts';
 import { serverJsonSchema, type ServerJson } from './server-json.ts';
+
+export { joinPath } from './fault.ts';
 
 /** Nesting beyond this is refused: the registry's own parser stops at 10,000, a recursive reader here would run out of stack. */
 export const MAX_NESTING = 500;
@@ -14,6 +15,29 @@ export function nestsDeeperThan(document: unknown, limit: number): boolean {
     level = level.flatMap((value) => (isContainer(value) ? Object.values(value) : [])).filter(isContainer);
   }
   return false;
+}
+
+/** A document with more values than this is refused before it is looked at: the largest ones published have a few thousand. */
+export const MAX_VALUES = 20_000;
+
+/** Whether a parsed document has more values, at all levels, than `limit`. Stops counting there, and never recurses. */
+export function holdsMoreThan(document: unknown, limit: number): boolean {
+  const waiting: unknown[] = [document];
+  for (let count = 0; waiting.length > 0; count += 1) {
+    if (count + waiting.length > limit) return true;
+    const value = waiting.pop();
+    if (isContainer(value)) for (const item of Object.values(value)) waiting.push(item);
+  }
+  return false;
+}
+
+/**
+ * What makes a document too much to look at, undefined when nothing does. To be asked before any of the functions below, which recurse;
+ * the registry itself has a bound on a document's bytes only.
+ */
+export function excessOf(document: unknown): string | undefined {
+  if (nestsDeeperThan(document, MAX_NESTING)) return `exceeded max depth: nested deeper than ${MAX_NESTING} levels`;
+  return holdsMoreThan(document, MAX_VALUES) ? `holds more than ${MAX_VALUES} values` : undefined;
 }
 
 /**

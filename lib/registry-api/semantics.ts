@@ -1,3 +1,4 @@
+import { shorten } from './fault.ts';
 import { goQuote, hostnameOf, parseGoUrl, type GoUrl } from './go-url.ts';
 import type { Argument, Package, Repository, ServerJson, Transport } from './server-json.ts';
 import { SCHEMA_URL } from './server-json.ts';
@@ -56,7 +57,7 @@ function textOf(value: string | undefined): string {
 }
 
 function fault(path: string, message: string, reference: string): SemanticFault {
-  return { stage: 'semantic', path, message, reference, severity: 'error' };
+  return { stage: 'semantic', path, message: shorten(message), reference, severity: 'error' };
 }
 
 function* schemaFaults(schema: string): Faults {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { pathOf, type Fault } from './fault.ts';
+import { pathOf, shorten, type Fault } from './fault.ts';
 import { isPlainObject } from './normal-form.ts';
 import type { Draft } from './semantics.ts';
 import { serverJsonSchema, type ServerJson } from './server-json.ts';
@@ -66,7 +66,7 @@ function valueIssue(issue: z.core.$ZodIssue, value: unknown): ShapeIssue {
   if (issue.code === 'invalid_type') {
     return { kind: 'type', at, message: `expected ${issue.expected === 'record' ? 'object' : issue.expected}` };
   }
-  if (issue.code !== 'invalid_value') return { kind: 'rule', at, message: issue.message };
+  if (issue.code !== 'invalid_value') return { kind: 'rule', at, message: shorten(issue.message) };
   if (typeof value !== 'string') return { kind: 'type', at, message: 'expected string' };
   return { kind: 'rule', at, message: `expected value to be one of "${issue.values.map(String).join(', ')}"` };
 }

@@ -1,5 +1,5 @@
 import { joinPath, pathOf, type Fault } from './fault.ts';
-import { foldDocument, isPlainObject, MAX_NESTING, nestsDeeperThan } from './normal-form.ts';
+import { excessOf, foldDocument, isPlainObject } from './normal-form.ts';
 import { semanticFaults, type Draft, type SemanticOptions } from './semantics.ts';
 import { PUBLISHER_META, type ServerJson } from './server-json.ts';
 import { shapeFaults, shapeIssues, withoutFaulty } from './shape.ts';
@@ -23,9 +23,8 @@ export const MAX_PUBLISHER_META_BYTES = 4096;
  * in any case and `null` counts as absent where the registry has it so. What is at fault in its shape is not judged again by the rules.
  */
 export function validateServerJson(document: unknown, options: ValidateOptions = {}): Fault[] {
-  if (nestsDeeperThan(document, MAX_NESTING)) {
-    return [{ stage: 'input', path: '', message: `exceeded max depth: nested deeper than ${MAX_NESTING} levels` }];
-  }
+  const excess = excessOf(document);
+  if (excess !== undefined) return [{ stage: 'input', path: '', message: excess }];
   const folded = foldDocument(document);
   const issues = shapeIssues(folded);
   const draft = withoutFaulty(folded, issues);
