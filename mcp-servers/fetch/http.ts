@@ -1,0 +1,180 @@
+import type { Readable } from 'node:stream';
+import { request, type Dispatcher } from 'undici';
+import { AddressRefused } from '../../lib/address-guard/guard.ts';
+import { Cookies } from './cookies.ts';
+
+/** Longest URL that is requested, characters; servers take 8,000 as a rule. Matching robots rules is linear in it. */
+export const MAX_URL_LENGTH = 16_384;
+
+/** As httpx, which the incumbent uses. */
+const MAX_REDIRECTS = 20;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** The incumbent names failures after httpx's exception classes, and so do we: callers may look for them. */
+export type ProblemKind =
+  | 'ConnectError'
+  | 'ConnectTimeout'
+  | 'ReadTimeout'
+  | 'ReadError'
+  | 'RemoteProtocolError'
+  | 'DecodingError'
+  | 'TooManyRedirects'
+  | 'UnsupportedProtocol';
+
+/** Why a page could not be had. Reads `ConnectError('All connection attempts failed')`. */
+export class RequestProblem extends Error {
+  override readonly name = 'RequestProblem';
+  readonly kind: ProblemKind;
+
+  constructor(kind: ProblemKind, detail: string, options?: ErrorOptions) {
+    super(`${kind}(${quoted(detail)})`, options);
+    this.kind = kind;
+  }
+}
+
+/** A hop that would have led to an address that must not be dialled. */
+export class HopRefused extends Error {
+  override readonly name = 'HopRefused';
+  readonly url: URL;
+  readonly refusal: AddressRefused;
+
+  constructor(url: URL, refusal: AddressRefused) {
+    super(`${url.origin}: ${refusal.message}`, { cause: refusal });
+    this.url = url;
+    this.refusal = refusal;
+  }
+}
+
+/** The answer after all redirects. Its body is not read yet: read it or destroy it. */
+export interface Answer {
+  readonly url: URL;
+  readonly status: number;
+  /** by lower-case name; of several the first */
+  readonly header: (name: string) => string | undefined;
+  readonly body: Readable;
+}
+
+export interface GetOptions {
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  /** asked before each hop, the first included; may throw to stop there */
+  readonly beforeHop?: (url: URL) => Promise<void>;
+}
+
+/**
+ * GETs a page and follows its redirects, each as a request of its own: the dispatcher vets every hop. Cookies set on the way are sent
+ * back to their origin within this one call; credentials in the URL are sent to the origin that they were written for.
+ * @throws HopRefused, RequestProblem, what `beforeHop` throws, the signal's reason
+ */
+export async function get(dispatcher: Dispatcher, start: URL, options: GetOptions): Promise<Answer> {
+  const cookies = new Cookies();
+  const seen = new Set<string>();
+  let url = start;
+  for (let followed = 0; ; followed += 1) {
+    requireHttp(url);
+    await options.beforeHop?.(url);
+    const response = await hop(dispatcher, url, cookies, options);
+    cookies.store(url, response.headers['set-cookie']);
+    const answer = answerOf(url, response);
+    const location = REDIRECTS.has(answer.status) ? answer.header('location') : undefined;
+    if (location === undefined) return answer;
+    answer.body.destroy();
+    seen.add(visit(url, cookies));
+    url = targetOf(location, url);
+    if (followed === MAX_REDIRECTS || seen.has(visit(url, cookies))) {
+      throw new RequestProblem('TooManyRedirects', 'Exceeded maximum allowed redirects.');
+    }
+  }
+}
+
+/** What is wrong, in the incumbent's terms, with a request that failed with this error. */
+export function problemOf(error: unknown): RequestProblem {
+  if (error instanceof RequestProblem) return error;
+  const { code = '', message } = facts(error);
+  const known = problems.find(([codes]) => codes.test(code));
+  if (known === undefined) return new RequestProblem('ReadError', message, { cause: error });
+  const [, kind, detail] = known;
+  return new RequestProblem(kind, detail ?? message, { cause: error });
+}
+
+/** Error codes of Node and undici; without a text of its own a problem keeps the error's. */
+const problems: readonly (readonly [RegExp, ProblemKind, string?])[] = [
+  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES|EPERM)$/, 'ConnectError', 'All connection attempts failed'],
+  [/^ENOTFOUND$/, 'ConnectError', '[Errno -2] Name or service not known'],
+  [/^EAI_AGAIN$/, 'ConnectError', '[Errno -3] Temporary failure in name resolution'],
+  [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'ConnectTimeout', ''],
+  [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'ReadTimeout', ''],
+  [/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO|HOSTNAME_MISMATCH)/, 'ConnectError'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|UND_ERR_HTTP_PARSER|HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|UND_ERR_SOCKET)/, 'RemoteProtocolError'],
+  [/^(Z_|ERR__ERROR|ERR_BROTLI|ERR__ZSTD|ZSTD_|ERR_ZSTD|ERR_PADDING|ERR_BUFFER)/, 'DecodingError'],
+];
+
+async function hop(
+  dispatcher: Dispatcher,
+  url: URL,
+  cookies: Cookies,
+  { userAgent, signal }: GetOptions,
+): Promise<Dispatcher.ResponseData> {
+  const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': 'gzip, deflate, br, zstd', 'user-agent': userAgent };
+  const cookie = cookies.header(url);
+  if (cookie !== undefined) headers['cookie'] = cookie;
+  const credentials = basic(url);
+  if (credentials !== undefined) headers['authorization'] = credentials;
+  try {
+    return await request(url.origin + url.pathname + url.search, { dispatcher, method: 'GET', headers, signal });
+  } catch (error) {
+    throw error instanceof AddressRefused ? new HopRefused(url, error) : error;
+  }
+}
+
+function answerOf(url: URL, { statusCode, headers, body }: Dispatcher.ResponseData): Answer {
+  // a body that is dropped, or cut by the deadline, reports an error that nobody waits for
+  body.on('error', () => {});
+  const header = (name: string): string | undefined => [headers[name]].flat()[0];
+  return { url, status: statusCode, header, body };
+}
+
+function requireHttp(url: URL): void {
+  if (url.protocol === 'http:' || url.protocol === 'https:') return;
+  throw new RequestProblem('UnsupportedProtocol', `Request URL has an unsupported protocol '${url.protocol}//'.`);
+}
+
+function targetOf(location: string, base: URL): URL {
+  // header values arrive as Latin-1; what browsers see there is UTF-8
+  const url = URL.parse(Buffer.from(location, 'latin1').toString('utf8'), base);
+  if (url !== null && url.href.length <= MAX_URL_LENGTH) return url;
+  const shown = location.length > 200 ? `${location.slice(0, 200)}… (${location.length} characters)` : location;
+  throw new RequestProblem('RemoteProtocolError', `Invalid URL in location header: ${shown}`);
+}
+
+/** A redirect to where we were already, with nothing new to show, goes on for ever. */
+function visit(url: URL, cookies: Cookies): string {
+  return `${url.origin}${url.pathname}${url.search} ${cookies.header(url) ?? ''}`;
+}
+
+function basic({ username, password }: URL): string | undefined {
+  if (username === '' && password === '') return undefined;
+  return `Basic ${Buffer.from(`${unescaped(username)}:${unescaped(password)}`).toString('base64')}`;
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The first cause that says something: happy eyeballs reports one error per address. */
+function facts(error: unknown): { code?: string; message: string } {
+  const inner = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  if (!(inner instanceof Error)) return { message: String(inner) };
+  const { code } = inner as NodeJS.ErrnoException;
+  return code === undefined ? { message: inner.message } : { code, message: inner.message };
+}
+
+/** As Python writes strings. */
+function quoted(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
+  return escaped.includes("'") && !escaped.includes('"') ? `"${escaped}"` : `'${escaped.replaceAll("'", "\\'")}'`;
+}

@@ -1,0 +1,15 @@
+/** Packages that come without types: the little of them that is used here. */
+
+declare module 'html-encoding-sniffer' {
+  /** The name of an encoding, by byte order mark, transport label, `<meta>` or XML declaration, in that order. */
+  export default function sniffEncoding(
+    bytes: Uint8Array,
+    options: { xml?: boolean; transportLayerEncodingLabel?: string | undefined; defaultEncoding: string },
+  ): string;
+}
+
+declare module '@joplin/turndown-plugin-gfm' {
+  import type TurndownService from 'turndown';
+  /** Tables, strikethrough, task lists, highlighted code blocks. */
+  export const gfm: TurndownService.Plugin;
+}
