@@ -8,6 +8,7 @@ export const mcpHostSettings = {
   ...httpHostSettings,
   PUBLIC_HOSTS: z
     .string()
+    .regex(/^ *(?:[\w.-]+|\[[\da-f:.]+\])(?: *, *(?:[\w.-]+|\[[\da-f:.]+\]))* *$/i, 'host names without scheme and port, comma-separated')
     .optional()
     .describe('host names, comma-separated and without ports, under which clients reach /mcp, besides loopback names and HOST'),
   AUTH: z

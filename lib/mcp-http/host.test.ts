@@ -234,6 +234,19 @@ test('a body far over the limit is refused while it is still being sent, and the
   expect(answer.status).toBe(413);
 });
 
+test('large bodies that are too many at once are turned away, and taken again once the others are answered', async () => {
+  const host = await start({ MAX_BODY_BYTES: 1024 });
+  const held = Array.from({ length: 16 }, () => {
+    const req = request(`${host.url}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' } });
+    req.on('error', () => {});
+    req.write('x'.repeat(1024));
+    return req;
+  });
+  await expect.poll(async () => (await post(host, LIST)).status).toBe(503);
+  for (const req of held) req.destroy();
+  await expect.poll(async () => (await post(host, LIST)).status).toBe(200);
+});
+
 test('other paths say where MCP is; GET and DELETE, which sessions would need, are not allowed', async () => {
   const { url } = await start();
   expect(await (await fetch(`${url}/sse`)).json()).toEqual({ error: 'nothing here; test serves MCP at /mcp' });

@@ -3,7 +3,7 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type AuthInfo, type McpRequestContext, type McpServer } from '@modelcontextprotocol/server';
 import { Registry } from 'prom-client';
 import { answerJson, pathOf } from '../http-host/answer.ts';
-import { readBody } from '../http-host/body.ts';
+import { Bodies } from '../http-host/body.ts';
 import { startHttpHost, type HttpHost, type Readiness } from '../http-host/host.ts';
 import type { HttpLimits } from '../http-host/limits.ts';
 import type { Log } from '../log.ts';
@@ -49,6 +49,7 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   const maxRequestBodySize = settings.MAX_BODY_BYTES;
   const handler = createMcpHandler((context) => createWatched(options, calls, context), { maxRequestBodySize, onerror });
   const serve = toNodeHandler(handler, { maxRequestBodySize, onerror });
+  const bodies = new Bodies(maxRequestBodySize);
   const subscriptions = new Set<ServerResponse>();
 
   const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -57,10 +58,12 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
     if (refusal !== undefined) return refuse(res, 403, refusal);
     const admission = callers.admit(req.headers.authorization);
     if (!admission.admitted) return refuse(res, 401, admission.message, { 'www-authenticate': admission.challenge });
-    const body = await readBody(req, maxRequestBodySize);
-    if (body === 'too-large') return refuse(res, 413, `the request body is over ${maxRequestBodySize} bytes (MAX_BODY_BYTES)`);
+    const body = await bodies.read(req, res);
+    if (!body.taken && body.why === 'too-large')
+      return refuse(res, 413, `the request body is over ${maxRequestBodySize} bytes (MAX_BODY_BYTES)`);
+    if (!body.taken) return refuse(res, 503, 'too many large requests are being answered already; try again', { 'retry-after': '1' });
     if (req.headers['mcp-method'] === 'subscriptions/listen') track(subscriptions, res);
-    await serve(readRequest(req, body, admission.principal), res);
+    await serve(readRequest(req, body.bytes, admission.principal), res);
   };
 
   return startHttpHost({

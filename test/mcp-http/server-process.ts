@@ -27,7 +27,10 @@ export async function startServer(main: string, env: Record<string, string> = {}
   let errors = '';
   child.stderr.on('data', (chunk) => (errors += chunk));
   const url = await new Promise<string>((resolve, reject) => {
-    const fail = (what: string) => reject(new Error(`${main} ${what}\n${log}${errors}`));
+    const fail = (what: string) => {
+      child.kill('SIGKILL');
+      reject(new Error(`${main} ${what}\n${log}${errors}`));
+    };
     const timer = setTimeout(() => fail(`did not listen within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
     createInterface({ input: child.stdout }).on('line', (line) => {
       log += `${line}\n`;
