@@ -154,6 +154,14 @@ test('reads carry no token, and a write without a source of tokens is not sent',
   expect(asked).toHaveLength(1);
 });
 
+test('a token that cannot be made ends the write before it is sent', async () => {
+  const { url, asked } = await registryThat(json(200, record()));
+  const broken = async () => Promise.reject(new Error('no such file'));
+  const failure = await failureOf(clientOf(url, { tokens: { token: broken, renew: broken } }).client.publish(document));
+  expect(failure).toMatchObject({ code: 'unauthorized', message: expect.stringContaining('no such file') });
+  expect(asked).toHaveLength(0);
+});
+
 test('a registry that nobody runs is unavailable', async () => {
   const { url } = await registryThat(json(200, {}));
   open.splice(0).forEach((server) => server.close());

@@ -58,7 +58,7 @@ const LONGEST_WAIT_MS = 5000;
 /** Records asked for at a time; fewer when a page is too large to read. 100 is the registry's maximum. */
 const PAGE_SIZES = [100, 10, 1] as const;
 /** More than any registry holds today; an endless list must not fill the memory. */
-const MAX_RECORDS = 1_000_000;
+const MAX_RECORDS = 250_000;
 
 /**
  * A client of the MCP registry API v0.1. Reads are tried again after a refused connection, a 5xx or a 429; a write is sent once, except
@@ -101,13 +101,13 @@ export class RegistryClient {
   /** Undefined when there is no such record, or it is deleted and that was not asked for. */
   async getVersion(name: string, version: string, options: ReadOptions = {}): Promise<ServerRecord | undefined> {
     const path = `${versionPath(name, version)}${queryOf({ include_deleted: options.includeDeleted })}`;
-    return unlessNotFound(this.#read({ path, action: `read ${name}@${version}`, signal: options.signal }).then(readRecord));
+    return unlessNotFound(this.#read({ path, action: `read ${name}@${version}`, signal: options.signal }, readRecord));
   }
 
   /** All versions of a name, published last first; none when the name is unknown. */
   async versions(name: string, options: ReadOptions = {}): Promise<readonly ServerRecord[]> {
     const path = `/servers/${segment(name)}/versions${queryOf({ include_deleted: options.includeDeleted })}`;
-    const page = await unlessNotFound(this.#read({ path, action: `list versions of ${name}`, signal: options.signal }).then(readPage));
+    const page = await unlessNotFound(this.#read({ path, action: `list versions of ${name}`, signal: options.signal }, readPage));
     return page?.records ?? [];
   }
 
@@ -135,16 +135,14 @@ export class RegistryClient {
     const { name, version, status, message } = change;
     const body = { status, ...(message === undefined ? {} : { statusMessage: message }) };
     const path = `${versionPath(name, version)}/status`;
-    return readRecord(
-      await this.#write({ method: 'PATCH', path, body, action: `set ${name}@${version} ${status}`, signal: options.signal }),
-    );
+    return this.#write({ method: 'PATCH', path, body, action: `set ${name}@${version} ${status}`, signal: options.signal });
   }
 
   /** The registry's own judgement of a document; nothing is stored. */
   async validate(document: unknown, options: CallOptions = {}): Promise<ValidationReport> {
     const call: Call = { method: 'POST', path: '/validate', body: document, action: 'validate a document', signal: options.signal };
     try {
-      return readReport(accepted(await this.#send(call), this.#describe(call)));
+      return understood(await this.#send(call), readReport, this.#describe(call));
     } catch (error) {
       if (error instanceof RegistryError && error.faults !== undefined) return reportOf(error.faults);
       throw error;
@@ -153,7 +151,7 @@ export class RegistryClient {
 
   /** Resolves when the registry answers; its health does not include its database. */
   async health(options: CallOptions = {}): Promise<void> {
-    await this.#read({ path: '/health', action: 'ask for health', signal: options.signal });
+    await this.#read({ path: '/health', action: 'ask for health', signal: options.signal }, () => undefined);
   }
 
   async #page(options: ListOptions, cursor: string | undefined): Promise<Page> {
@@ -167,7 +165,7 @@ export class RegistryClient {
         version: options.version,
       });
       try {
-        return readPage(await this.#read({ path: `/servers${query}`, action: 'list records', signal: options.signal }));
+        return await this.#read({ path: `/servers${query}`, action: 'list records', signal: options.signal }, readPage);
       } catch (error) {
         if (!(error instanceof AnswerTooLarge) || limit === PAGE_SIZES.at(-1)) throw error;
       }
@@ -175,11 +173,11 @@ export class RegistryClient {
     throw new RegistryError('protocol', 'no page size is left to try');
   }
 
-  async #read(asked: Pick<Call, 'path' | 'action' | 'signal'>): Promise<unknown> {
+  async #read<T>(asked: Pick<Call, 'path' | 'action' | 'signal'>, reader: Reader<T>): Promise<T> {
     const call: Call = { ...asked, method: 'GET' };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return accepted(await this.#send(call), this.#describe(call));
+        return understood(await this.#send(call), reader, this.#describe(call));
       } catch (error) {
         const wait = waitBeforeRetry(error, attempt);
         if (wait === undefined) throw error;
@@ -190,7 +188,7 @@ export class RegistryClient {
 
   async #writeDocument(document: ServerJson, call: Call): Promise<ServerRecord> {
     try {
-      return readRecord(await this.#write(call));
+      return await this.#write(call);
     } catch (error) {
       // The official registry keeps the reasons for its `/validate`.
       if (!(error instanceof RegistryError) || error.code !== 'invalid' || error.faults !== undefined) throw error;
@@ -199,13 +197,23 @@ export class RegistryClient {
     }
   }
 
-  async #write(call: Call): Promise<unknown> {
+  async #write(call: Call): Promise<ServerRecord> {
     const { tokens } = this.#options;
-    if (tokens === undefined)
+    if (tokens === undefined) {
       throw new RegistryError('unauthorized', `${this.#describe(call)}: writing needs a token, and none is configured`);
-    const answer = await this.#send(call, await tokens.token());
+    }
+    const answer = await this.#send(call, await this.#token(call, () => tokens.token()));
+    if (answer.status !== 401) return understood(answer, readRecord, this.#describe(call));
     // A refused token means that nothing was written: the one case in which a write may be sent again.
-    return accepted(answer.status === 401 ? await this.#send(call, await tokens.renew()) : answer, this.#describe(call));
+    const renewed = await this.#token(call, () => tokens.renew());
+    return understood(await this.#send(call, renewed), readRecord, this.#describe(call));
+  }
+
+  async #token(call: Call, make: () => Promise<string>): Promise<string> {
+    return make().catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new RegistryError('unauthorized', `${this.#describe(call)}: no token could be made: ${why}`, { cause });
+    });
   }
 
   #send({ method, path, body, signal }: Call, token?: string): Promise<Answer> {
@@ -227,10 +235,17 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-function accepted({ status, body, retryAfterMs }: Answer, action: string): unknown {
+type Reader<T> = (body: unknown) => T;
+
+/** What a 2xx answer says. @throws RegistryError for any other, and for one that cannot be read */
+function understood<T>({ status, body, retryAfterMs }: Answer, reader: Reader<T>, action: string): T {
   if (status < 200 || status > 299) throw refusalOf({ status, body, retryAfterMs, action });
   if (body === undefined) throw new RegistryError('protocol', `${action}: the answer is not JSON, or cut off`, { status });
-  return body;
+  try {
+    return reader(body);
+  } catch (cause) {
+    throw cause instanceof RegistryError ? new RegistryError(cause.code, `${action}: ${cause.message}`, { status, cause }) : cause;
+  }
 }
 
 /** Milliseconds until a failed read may be tried again; undefined when it should not be. */

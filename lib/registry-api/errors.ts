@@ -3,7 +3,8 @@ import type { Fault } from './fault.ts';
 /**
  * What went wrong with a registry, as far as a caller can act on it:
  * - `unavailable`: nobody answered, or the registry failed (5xx); later may work
- * - `timeout`: no answer in time; a write may or may not have happened
+ * - `timeout`: no answer in time
+ *   (after both a write may or may not have happened: read the record to know)
  * - `rate-limited`: 429; `retryAfterMs` when the registry said so
  * - `unauthorized`, `forbidden`: the token is not accepted, or not for this name
  * - `not-found`: no such record

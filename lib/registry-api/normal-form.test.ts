@@ -112,6 +112,15 @@ test('numbers are those that a double can hold', () => {
   expect(changedPaths(meta('1'), meta('1.5'))).toEqual([`_meta.${PUBLISHER_META}.n`]);
 });
 
+test('a variable named __proto__ is dropped, since nothing vouches for its type', () => {
+  const document = JSON.parse('{"remotes":[{"type":"sse","variables":{"__proto__":5,"a":{}}}]}');
+  expect(JSON.stringify(normalForm(document))).toBe('{"remotes":[{"type":"sse","variables":{"a":{}}}]}');
+});
+
+test('a number that no double holds is no document', () => {
+  expect(excessOf(JSON.parse('{"a":[1e400]}'))).toContain('float64');
+});
+
 test('nesting and number of values are bounded, without running out of stack', () => {
   const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   expect(excessOf(nested(MAX_NESTING))).toBeUndefined();

@@ -4,8 +4,14 @@ import { serverJsonSchema, type ServerJson } from './server-json.ts';
 
 export { joinPath } from './fault.ts';
 
-/** Nesting beyond this is refused: the registry's own parser stops at 10,000, a recursive reader here would run out of stack. */
-export const MAX_NESTING = 500;
+/**
+ * Nesting beyond this is refused. All that fits into the publisher's 4 KB stays below; the registry's parser stops at 10,000, where a
+ * recursive reader in JavaScript would run out of stack.
+ */
+export const MAX_NESTING = 2100;
+
+/** A document with more values than this is refused before it is looked at: the largest ones published have a few thousand. */
+export const MAX_VALUES = 20_000;
 
 /** Whether a parsed document nests objects and arrays deeper than `limit`. Never recurses, so any input is safe. */
 export function nestsDeeperThan(document: unknown, limit: number): boolean {
@@ -17,27 +23,20 @@ export function nestsDeeperThan(document: unknown, limit: number): boolean {
   return false;
 }
 
-/** A document with more values than this is refused before it is looked at: the largest ones published have a few thousand. */
-export const MAX_VALUES = 20_000;
-
-/** Whether a parsed document has more values, at all levels, than `limit`. Stops counting there, and never recurses. */
-export function holdsMoreThan(document: unknown, limit: number): boolean {
-  const waiting: unknown[] = [document];
-  for (let count = 0; waiting.length > 0; count += 1) {
-    if (count + waiting.length > limit) return true;
-    const value = waiting.pop();
-    if (isContainer(value)) for (const item of Object.values(value)) waiting.push(item);
-  }
-  return false;
-}
-
 /**
- * What makes a document too much to look at, undefined when nothing does. To be asked before any of the functions below, which recurse;
- * the registry itself has a bound on a document's bytes only.
+ * What makes a document too much to look at, undefined when nothing does. To be asked before any of the functions below, which recurse.
+ * The registry has a bound on a document's bytes only, and none on numbers but that a double must hold them.
  */
 export function excessOf(document: unknown): string | undefined {
   if (nestsDeeperThan(document, MAX_NESTING)) return `exceeded max depth: nested deeper than ${MAX_NESTING} levels`;
-  return holdsMoreThan(document, MAX_VALUES) ? `holds more than ${MAX_VALUES} values` : undefined;
+  const waiting: unknown[] = [document];
+  for (let count = 0; waiting.length > 0; count += 1) {
+    if (count + waiting.length > MAX_VALUES) return `holds more than ${MAX_VALUES} values`;
+    const value = waiting.pop();
+    if (typeof value === 'number' && !Number.isFinite(value)) return 'json: cannot unmarshal a number into Go value of type float64';
+    if (isContainer(value)) for (const item of Object.values(value)) waiting.push(item);
+  }
+  return undefined;
 }
 
 /**
@@ -74,8 +73,15 @@ function reshape(schema: unknown, value: unknown, how: Reshaping): unknown {
   if (schema instanceof z.ZodOptional) return reshape(schema.unwrap(), value, how);
   if (schema instanceof z.ZodObject && isPlainObject(value)) return reshapeObject(schema, value, how);
   if (schema instanceof z.ZodArray && Array.isArray(value)) return value.map((item) => reshape(schema.element, item, how));
-  if (schema instanceof z.ZodRecord && isPlainObject(value)) return mapEntries(value, (item) => reshape(schema.valueType, item, how));
+  if (schema instanceof z.ZodRecord && isPlainObject(value)) return reshapeMap(schema, value, how);
   return wellFormed(value);
+}
+
+function reshapeMap(schema: z.ZodRecord, value: Readonly<Record<string, unknown>>, how: Reshaping): Record<string, unknown> {
+  const map = mapEntries(value, (item) => reshape(schema.valueType, item, how));
+  // The one key that zod does not look at: its value could be of any type.
+  if (!(schema.valueType instanceof z.ZodUnknown)) delete map['__proto__'];
+  return map;
 }
 
 function reshapeObject(schema: z.ZodObject, value: Readonly<Record<string, unknown>>, how: Reshaping): Record<string, unknown> {

@@ -281,6 +281,13 @@ test.each([
   expect(faultsOf(metaOf(4097))).toMatchObject([{ stage: 'size', message: expect.stringContaining('exceeds 4KB limit (4097 bytes)') }]);
 });
 
+test('whatever nesting fits into those bytes is accepted', () => {
+  const nested: unknown = JSON.parse('['.repeat(2044) + ']'.repeat(2044));
+  const document = { ...good, _meta: { [PUBLISHER_META]: { a: nested } } };
+  expect(validateServerJson(document)).toEqual([]);
+  expect(normalForm(document)).toEqual(document);
+});
+
 test('a NUL character cannot be stored, in any text or key', () => {
   expect(placesOf({ title: 'a\0' })).toEqual(['storage title']);
   expect(placesOf({ _meta: { [PUBLISHER_META]: { a: [{ '\0': 1 }] } } })).toEqual([`storage _meta.${PUBLISHER_META}.a[0].\0`]);
