@@ -145,10 +145,14 @@ program
     }),
   );
 
+type Arguments = [options: Common, ...unknown[]];
+
+/** How commander calls an action: the arguments, then the options, then the command. */
+type Given<A extends Arguments> = A extends [infer Options, ...infer Rest] ? [...Rest, Options, Command] : never;
+
 /** A command's action: opens the terminal as `--json` asks, and turns errors into a message and an exit code. */
-function run<A extends [options: Common, ...arguments: unknown[]]>(action: (terminal: Terminal, ...args: A) => Promise<ExitCode>) {
-  // commander passes the arguments, then the options, then the command
-  return async (...given: unknown[]): Promise<void> => {
+function run<A extends Arguments>(action: (terminal: Terminal, ...args: A) => Promise<ExitCode>) {
+  return async (...given: Given<A>): Promise<void> => {
     const args = [given.at(-2), ...given.slice(0, -2)] as unknown as A;
     const terminal = openTerminal({ json: args[0].json === true });
     try {

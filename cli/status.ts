@@ -1,37 +1,11 @@
 import { readFileSync } from 'node:fs';
+import type { Condition, DeclarationStatus, OperatorView } from '../operator/records/status.ts';
 import { CliError, exit } from './exit.ts';
 import { runningUp, type Running, type StateDir } from './stack/state-dir.ts';
 
-export type ConditionType = 'Accepted' | 'Reachable' | 'Published';
-export interface Condition {
-  readonly type: ConditionType;
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
-  readonly lastTransitionTime: string;
-}
-export interface DeclarationStatus {
-  readonly source: string;
-  readonly name: string;
-  readonly version: string;
-  readonly state: string;
-  readonly conditions: readonly Condition[];
-  readonly faults?: readonly { path: string; message: string }[];
-  readonly tools?: { count: number; digest: string; names: readonly string[] };
-  readonly endpoint?: string;
-  readonly nextProbeAt?: string;
-}
-export interface StatusFile {
-  readonly version: 1;
-  readonly install: string;
-  readonly updatedAt: string;
-  readonly registry: { url: string; state: 'up' | 'down'; since: string; message?: string };
-  readonly declarations: readonly DeclarationStatus[];
-}
-
 /** What the operator wrote last, and the `toolyard up` that it runs in; without one the status is history. */
 export interface KnownStatus {
-  readonly status: StatusFile;
+  readonly status: OperatorView;
   readonly up: Running | undefined;
 }
 
@@ -47,7 +21,7 @@ export function readStatus(dir: StateDir): KnownStatus {
     });
   }
   try {
-    const status = JSON.parse(text) as StatusFile;
+    const status = JSON.parse(text) as OperatorView;
     if (status.version !== 1) throw new Error(`it has version ${String(status.version)}`);
     return { status, up: runningUp(dir) };
   } catch (cause) {
@@ -65,4 +39,19 @@ export function registryAddress(dir: StateDir, given: string | undefined): strin
   throw new CliError(exit.unreachable, `no toolyard up runs over the state directory ${dir.root}`, {
     next: 'start it with toolyard up (make up), or name a registry with --registry URL',
   });
+}
+
+/** A record's name and version, or the file while it tells neither. */
+export function nameOf({ name, version, source }: DeclarationStatus): string {
+  if (name === '') return source;
+  return version === '' ? name : `${name} ${version}`;
+}
+
+export function conditionOf(conditions: readonly Condition[], type: Condition['type']): Condition | undefined {
+  return conditions.find((condition) => condition.type === type);
+}
+
+/** `path: message`, or the message alone when it is about the whole document. */
+export function faultLine({ path, message }: { path: string; message: string }): string {
+  return path === '' ? message : `${path}: ${message}`;
 }

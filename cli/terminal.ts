@@ -1,13 +1,14 @@
+import { relative } from 'node:path';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { createLogUpdate } from 'log-update';
 
 /** Colours by meaning. Each returns its text unchanged where the stream is no terminal, or NO_COLOR is set. */
 export interface Paint {
-  good(text: string): string;
-  bad(text: string): string;
-  warn(text: string): string;
-  dim(text: string): string;
-  strong(text: string): string;
+  readonly good: (text: string) => string;
+  readonly bad: (text: string) => string;
+  readonly warn: (text: string) => string;
+  readonly dim: (text: string) => string;
+  readonly strong: (text: string) => string;
 }
 
 /** Where a command prints. Results go to standard output, one JSON document a line with `--json`; all else goes to standard error. */
@@ -93,6 +94,12 @@ export function safe(text: string, options: { lines?: boolean } = {}): string {
   return options.lines === true
     ? stripped.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '�')
     : stripped.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+}
+
+/** A path as somebody in this directory would write it. */
+export function shownPath(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short === '' || short.startsWith('..') ? path : short;
 }
 
 /** Columns padded to the widest cell, two blanks apart; the last column is left as it is. Colour codes take no width. */

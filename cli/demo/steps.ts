@@ -1,0 +1,53 @@
+import { CliError, exit } from '../exit.ts';
+import { safe, type Terminal } from '../terminal.ts';
+
+/** Numbers and times the steps of the demo, and prints what each of them found. */
+export class Steps {
+  readonly #terminal: Terminal;
+  readonly #startedAt = performance.now();
+  #number = 0;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  /** Runs one step; its title is printed when it begins, what it says while it runs below that. */
+  async run<T>(title: string, work: (say: (line: string) => void) => Promise<T>): Promise<T> {
+    const { paint, live } = this.#terminal;
+    this.#number += 1;
+    const number = this.#number;
+    const since = performance.now();
+    const said: string[] = [];
+    live?.draw([`${number}  ${title} …`]);
+    try {
+      const result = await work((line) => said.push(safe(line)));
+      this.#print(`${paint.good('✔')} ${number}  ${paint.strong(title)}  ${paint.dim(seconds(since))}`, said);
+      this.#terminal.data({ step: number, title, ok: true, ms: Math.round(performance.now() - since), said });
+      return result;
+    } catch (error) {
+      this.#print(`${paint.bad('✖')} ${number}  ${paint.strong(title)}`, said);
+      this.#terminal.data({ step: number, title, ok: false, ms: Math.round(performance.now() - since), said });
+      throw error;
+    }
+  }
+
+  done(): void {
+    this.#terminal.line(`\nEvery step did what it should, in ${seconds(this.#startedAt)}.`);
+    this.#terminal.data({ ok: true, ms: Math.round(performance.now() - this.#startedAt) });
+  }
+
+  #print(head: string, said: readonly string[]): void {
+    this.#terminal.live?.clear();
+    this.#terminal.line(head);
+    for (const line of said) this.#terminal.line(`       ${line}`);
+  }
+}
+
+/** @throws CliError `no` saying what was expected and what came instead */
+export function require(holds: boolean, expected: string, got: string): asserts holds {
+  if (!holds) throw new CliError(exit.no, `expected ${expected}, got ${got}`);
+}
+
+function seconds(since: number): string {
+  return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}

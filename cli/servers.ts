@@ -1,0 +1,90 @@
+import type { DeclarationStatus } from '../operator/records/status.ts';
+import { RegistryError } from '../lib/registry-api/errors.ts';
+import { OFFICIAL_META, type ServerRecord } from '../lib/registry-api/server-json.ts';
+import { exit, type ExitCode } from './exit.ts';
+import { registryClient } from './mcp.ts';
+import { stateDir } from './stack/state-dir.ts';
+import { conditionOf, readStatus, type KnownStatus } from './status.ts';
+import { safe, table, type Paint, type Terminal } from './terminal.ts';
+
+/** Lists what is declared and what became of it, and what else the registry has. */
+export async function servers(request: { state: string; registry: string | undefined }, terminal: Terminal): Promise<ExitCode> {
+  const known = readStatus(stateDir(request.state));
+  const url = request.registry ?? known.up?.registry;
+  const published = url === undefined ? undefined : await listRegistry(url);
+  const others = published === undefined || 'problem' in published ? [] : notDeclared(published.records, known.status.declarations);
+  terminal.data({
+    running: known.up !== undefined,
+    updatedAt: known.status.updatedAt,
+    registry: known.status.registry,
+    declarations: known.status.declarations,
+    otherRecords: others.map(({ server, _meta }) => ({ name: server.name, version: server.version, status: _meta[OFFICIAL_META]?.status })),
+  });
+  printDeclarations(known.status.declarations, terminal);
+  if (others.length > 0) printOthers(others, terminal);
+  terminal.line();
+  terminal.line(standing(known, url, published));
+  return exit.done;
+}
+
+type Listed = { records: readonly ServerRecord[] } | { problem: string };
+
+async function listRegistry(url: string): Promise<Listed> {
+  try {
+    return { records: await registryClient(url).listAll({ version: 'latest' }) };
+  } catch (error) {
+    if (error instanceof RegistryError) return { problem: error.message };
+    throw error;
+  }
+}
+
+function notDeclared(records: readonly ServerRecord[], declarations: readonly DeclarationStatus[]): ServerRecord[] {
+  const names = new Set(declarations.map(({ name }) => name));
+  return records.filter(({ server }) => !names.has(server.name));
+}
+
+function printDeclarations(declarations: readonly DeclarationStatus[], terminal: Terminal): void {
+  if (declarations.length === 0) return terminal.line('Nothing is declared: put a <any>/server.json into the catalog.');
+  for (const line of declarationTable(declarations, terminal.paint)) terminal.line(line);
+}
+
+/** Name, version, state, tools, address, and for what is not plainly published the reason. */
+export function declarationTable(declarations: readonly DeclarationStatus[], paint: Paint): string[] {
+  const head = ['NAME', 'VERSION', 'STATE', 'TOOLS', 'ADDRESS'].map(paint.dim);
+  const rows = declarations.map((one) => [
+    safe(one.name || one.source),
+    safe(one.version),
+    paintState(one, paint),
+    one.tools === undefined ? '' : String(one.tools.count),
+    safe(one.endpoint ?? ''),
+  ]);
+  const lines = table([head, ...rows]);
+  return lines.flatMap((line, i) => {
+    const one = declarations[i - 1];
+    return one === undefined || one.state === 'Published' ? [line] : [line, paint.dim(`  ${safe(reasonOf(one))}`)];
+  });
+}
+
+function paintState({ state }: DeclarationStatus, paint: Paint): string {
+  if (state === 'Published') return paint.good(state);
+  return state === 'Refused' ? paint.bad(state) : paint.warn(state);
+}
+
+function reasonOf({ conditions }: DeclarationStatus): string {
+  const accepted = conditionOf(conditions, 'Accepted');
+  if (accepted?.status === 'False') return accepted.message;
+  return conditionOf(conditions, 'Published')?.message ?? '';
+}
+
+function printOthers(others: readonly ServerRecord[], terminal: Terminal): void {
+  terminal.line();
+  terminal.line('Also in the registry, not declared here:');
+  const rows = others.map(({ server, _meta }) => [safe(server.name), safe(server.version), _meta[OFFICIAL_META]?.status ?? '']);
+  for (const line of table(rows)) terminal.line(`  ${line}`);
+}
+
+function standing({ status, up }: KnownStatus, url: string | undefined, published: Listed | undefined): string {
+  if (url === undefined || up === undefined) return `toolyard up is not running; this is how it was at ${status.updatedAt}`;
+  if (published !== undefined && 'problem' in published) return published.problem;
+  return `registry ${url}; toolyard up runs as process ${up.pid}`;
+}
