@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { Registry } from 'prom-client';
+import { Gauge, Registry } from 'prom-client';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { httpHostSettings, type HttpHostSettings } from './config.ts';
@@ -94,6 +94,17 @@ test('metrics are served on their own port, with the status of every answer', as
   expect(text).toContain('process_resident_memory_bytes');
   // the public port has none
   expect(await (await fetch(`${url}/metrics`)).text()).toBe('served');
+});
+
+test('a metric that cannot be collected is answered 500 and leaves the process serving', async () => {
+  const metrics = new Registry();
+  const failing = () => {
+    throw new Error('cannot count');
+  };
+  const { url, metricsUrl } = await start({ settings: settings({ METRICS_PORT: 0 }), metrics });
+  metrics.registerMetric(new Gauge({ name: 'broken', help: 'broken', registers: [], collect: failing }));
+  expect((await fetch(String(metricsUrl))).status).toBe(500);
+  expect((await fetch(url)).status).toBe(200);
 });
 
 test('a handler that throws, at once or later, is answered 500 and leaves the process serving', async () => {

@@ -73,16 +73,21 @@ async function openAll({ settings, metrics, log }: HttpHostOptions, { listener }
   if (settings.METRICS_PORT !== 'off') {
     collectDefaultMetrics({ register: metrics });
     const where = { host, port: settings.METRICS_PORT, setting: 'METRICS_PORT' };
-    urls.metricsUrl = `http://${address(await servers.open(where, (to) => createServer(to, metricsListener(metrics))))}/metrics`;
+    urls.metricsUrl = `http://${address(await servers.open(where, (to) => createServer(to, metricsListener(metrics, log))))}/metrics`;
   }
   return urls;
 }
 
-function metricsListener(metrics: Registry) {
+function metricsListener(metrics: Registry, log: Log) {
   return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (pathOf(req) !== '/metrics') return answerJson(res, 404, { error: 'metrics are at /metrics' });
-    const text = await metrics.metrics();
-    res.writeHead(200, { 'content-type': metrics.contentType }).end(text);
+    try {
+      const text = await metrics.metrics();
+      res.writeHead(200, { 'content-type': metrics.contentType }).end(text);
+    } catch (error) {
+      log.error({ err: error }, 'metrics could not be collected');
+      answerJson(res, 500, { error: 'metrics could not be collected; the log of this server says more' });
+    }
   };
 }
 

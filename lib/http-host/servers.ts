@@ -32,9 +32,8 @@ export class Servers {
     server.maxConnections = maxConnections;
     server.timeout = stallTimeoutMs;
     watchConnections(server);
-    const port = await listen(server, where);
     this.#open.push(server);
-    return port;
+    return listen(server, where);
   }
 
   /** Stops accepting; connections close when they become idle. Resolves when all are closed. */

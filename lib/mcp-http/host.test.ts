@@ -247,6 +247,12 @@ test('large bodies that are too many at once are turned away, and taken again on
   await expect.poll(async () => (await post(host, LIST)).status).toBe(200);
 });
 
+test('a batch gets no result over the limit by asking twice with one id', async () => {
+  const host = await start();
+  const large = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'large', arguments: { bytes: 50_000 } } };
+  expect((await post(host, JSON.stringify([large, large]))).body.length).toBeLessThan(5000);
+});
+
 test('other paths say where MCP is; GET and DELETE, which sessions would need, are not allowed', async () => {
   const { url } = await start();
   expect(await (await fetch(`${url}/sse`)).json()).toEqual({ error: 'nothing here; test serves MCP at /mcp' });

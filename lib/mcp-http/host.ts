@@ -33,6 +33,9 @@ export interface McpHostOptions {
   readonly onClose?: () => Promise<void>;
 }
 
+/** Streams on which nothing ever comes, since servers here do not change; each keeps a request in flight. */
+const MAX_SUBSCRIPTIONS = 64;
+
 /**
  * Serves MCP at /mcp over streamable HTTP to clients of both eras, without sessions: any replica answers any request. A tool's abort signal
  * (`ctx.mcpReq.signal`) fires when its client disconnects.
@@ -47,7 +50,11 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   // what the SDK reports here are requests it refused, which their senders were told
   const onerror = (error: Error) => log.debug({ err: error }, 'MCP request refused');
   const maxRequestBodySize = settings.MAX_BODY_BYTES;
-  const handler = createMcpHandler((context) => createWatched(options, calls, context), { maxRequestBodySize, onerror });
+  const handler = createMcpHandler((context) => createWatched(options, calls, context), {
+    maxRequestBodySize,
+    maxSubscriptions: MAX_SUBSCRIPTIONS,
+    onerror,
+  });
   const serve = toNodeHandler(handler, { maxRequestBodySize, onerror });
   const bodies = new Bodies(maxRequestBodySize);
   const subscriptions = new Set<ServerResponse>();
@@ -66,24 +73,21 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
     await serve(readRequest(req, body.bytes, admission.principal), res);
   };
 
-  return startHttpHost({
-    part,
-    settings,
-    handler: answer,
-    ready,
-    metrics,
-    log,
-    ...(limits !== undefined && { limits }),
-    onDrain: () => {
-      // these last as long as their clients do
-      for (const res of subscriptions) res.destroy();
-    },
-    onClose: async () => {
-      callers.close();
-      await handler.close();
-      await options.onClose?.();
-    },
-  });
+  const onDrain = () => {
+    // these last as long as their clients do
+    for (const res of subscriptions) res.destroy();
+  };
+  const onClose = async () => {
+    callers.close();
+    await handler.close();
+    await options.onClose?.();
+  };
+  try {
+    return await startHttpHost({ part, settings, handler: answer, ready, metrics, log, onDrain, onClose, ...(limits && { limits }) });
+  } catch (error) {
+    callers.close();
+    throw error;
+  }
 }
 
 /** A request as the SDK's adapter takes it, its body already read. */
