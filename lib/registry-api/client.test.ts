@@ -196,6 +196,9 @@ test('an aborted call ends with the caller’s own reason', async () => {
   await expect(call).rejects.toBe(reason);
 });
 
+const nestedMeta = `{"io.modelcontextprotocol.registry/publisher-provided":{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`;
+const nestedPage = `{"servers":[{"server":${JSON.stringify(document).slice(0, -1)},"_meta":${nestedMeta}}}],"metadata":{}}`;
+
 const wrongs: readonly [string, Answer][] = [
   ['no JSON', (_, response) => response.writeHead(200).end('<html>')],
   ['truncated JSON', (_, response) => response.writeHead(200).end('{"servers":[')],
@@ -214,10 +217,10 @@ const wrongs: readonly [string, Answer][] = [
     }),
   ],
   ['a cursor that is no text', json(200, { servers: [], metadata: { nextCursor: 5 } })],
+  ['endless nesting', (_, response) => response.writeHead(200).end(nestedPage)],
   [
-    'endless nesting',
-    (_, response) =>
-      response.writeHead(200).end(`{"servers":[{"server":${'{"_meta":'.repeat(50_000)}1${'}'.repeat(50_000)}}],"metadata":{}}`),
+    'a document of endless many values',
+    json(200, { servers: [{ server: { ...document, icons: Array.from({ length: 30_000 }, () => 1) } }], metadata: {} }),
   ],
   ['a redirect', (_, response) => response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()],
   ['no content', (_, response) => response.writeHead(204).end()],

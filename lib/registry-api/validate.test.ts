@@ -169,6 +169,7 @@ const localRemotes = [
   'http://a.example/mcp',
   'http://svc.ns.svc.cluster.local',
   'https://localhost/mcp',
+  'https://127.0.0.1/mcp',
   'https://a.localhost',
   'http://127.0.0.1:8001/mcp',
 ];
