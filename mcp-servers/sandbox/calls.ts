@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { SandboxError, type CommandResult, type FileAccess, type Placement, type SandboxInfo } from './backend.ts';
+import { decodeContent, encodeContent, printed } from './contents.ts';
+import type { Sandboxes } from './sandboxes.ts';
+import type { Input, Output } from './tools.ts';
+
+/** Where commands start, in every sandbox. */
+const WORKSPACE = '/workspace';
+/** Longest wait for a sandbox to start that a caller can ask for. */
+const MAX_READY_SECONDS = 600;
+/** A kernel takes no argument beyond 128 KiB, and the command is one. */
+const MAX_COMMAND_BYTES = 120_000;
+/** To remove a program after it was killed. */
+const TIDY_TIMEOUT_MS = 2_000;
+
+/** How each language runs a file. Kept in the working directory, so that a program finds the modules beside it. */
+const runners: Readonly<Record<Input<'run_code'>['language'], { readonly program: string; readonly extension: string }>> = {
+  python: { program: 'python3', extension: 'py' },
+  javascript: { program: 'node', extension: 'js' },
+  bash: { program: 'bash', extension: 'sh' },
+};
+
+/** What the tools do, for one caller. Every method throws SandboxError for what a caller can act on. */
+export class Calls {
+  readonly #sandboxes: Sandboxes;
+  readonly #placement: Placement;
+  readonly #principal: string;
+
+  constructor(sandboxes: Sandboxes, placement: Placement, principal: string) {
+    this.#sandboxes = sandboxes;
+    this.#placement = placement;
+    this.#principal = principal;
+  }
+
+  async create(input: Input<'create_sandbox'>, signal: AbortSignal): Promise<Output<'create_sandbox'>> {
+    const { handle, lifetime } = await this.#create(input, signal);
+    return { sandbox_claim_name: handle, shutdown_time: new Date(lifetime.shutdownAt).toISOString() };
+  }
+
+  async delete({ sandbox_claim_name: name }: Input<'delete_sandbox'>): Promise<void> {
+    await this.#sandboxes.backend.delete(await this.#sandboxes.use(this.#principal, name, 0));
+  }
+
+  async execute(input: Input<'execute_command'>, signal: AbortSignal): Promise<Output<'execute_command'>> {
+    const { command, timeout } = input;
+    if (command.includes('\0'))
+      throw new SandboxError('invalid', 'the command has a NUL character, which no command line can hold; remove it');
+    if (Buffer.byteLength(command) > MAX_COMMAND_BYTES) {
+      throw new SandboxError('too-large', `the command has more than ${MAX_COMMAND_BYTES} bytes; upload it as a file and run that`);
+    }
+    const handle = await this.#sandboxes.use(this.#principal, input.sandbox_claim_name, timeout * 1000);
+    const result = await this.#sandboxes.backend.execute(handle, { command, timeoutMs: timeout * 1000, signal });
+    return commandOutput(result, timeout);
+  }
+
+  async upload(input: Input<'upload_file'>, signal: AbortSignal): Promise<Output<'upload_file'>> {
+    const bytes = decodeContent(input.content, input.binary, this.#sandboxes.backend.describe().limits.fileBytes);
+    const { handle, access } = await this.#file(input, signal);
+    await this.#sandboxes.backend.writeFile(handle, access, bytes);
+    return { bytes_written: bytes.length };
+  }
+
+  async download(input: Input<'download_file'>, signal: AbortSignal): Promise<Output<'download_file'>> {
+    const { handle, access } = await this.#file(input, signal);
+    const bytes = await this.#sandboxes.backend.readFile(handle, access);
+    return { content: encodeContent(bytes, input.binary, input.path), bytes_read: bytes.length };
+  }
+
+  async list(input: Input<'list_files'>, signal: AbortSignal): Promise<Output<'list_files'>> {
+    const { handle, access } = await this.#file(input, signal);
+    const { entries, total } = await this.#sandboxes.backend.listFiles(handle, access, input.max_entries);
+    const listed = entries.map(({ name, size, type, modifiedAt }) => ({ name, size, type, mod_time: modifiedAt }));
+    return { entries: listed, total_entries: total, truncated: total > listed.length };
+  }
+
+  async exists(input: Input<'file_exists'>, signal: AbortSignal): Promise<Output<'file_exists'>> {
+    const { handle, access } = await this.#file(input, signal);
+    return { exists: await this.#sandboxes.backend.fileExists(handle, access) };
+  }
+
+  async status({ sandbox_claim_name: name }: Input<'get_sandbox_status'>): Promise<Output<'get_sandbox_status'>> {
+    const info = await this.#sandboxes.find(this.#principal, name);
+    if (info === undefined) return { status: 'SandboxNotFound', ready: false, message: 'you have no sandbox of that name' };
+    if (info.state === 'ended') return { status: 'SandboxNotFound', ready: false, message: info.message };
+    const message = `${info.message}; it is removed at ${new Date(info.lifetime.shutdownAt).toISOString()} unless it is used before`;
+    const ready = info.state === 'ready';
+    return { status: ready ? 'SandboxReady' : 'SandboxNotReady', ready, message };
+  }
+
+  config(): Output<'get_sandbox_config'> {
+    const { backend, limits } = this.#sandboxes;
+    const { backend: name, isolation, languages, limits: resources, guarantees } = backend.describe();
+    const readiness = backend.ready();
+    return {
+      backend: name,
+      isolation,
+      ready: readiness.ready,
+      message: readiness.ready ? 'sandboxes can be made' : readiness.reason,
+      languages: [...languages],
+      limits: {
+        memory_bytes: resources.memoryBytes,
+        disk_bytes: resources.diskBytes,
+        processes: resources.processes,
+        cpus: resources.cpus,
+        output_bytes: resources.outputBytes,
+        file_bytes: resources.fileBytes,
+        command_seconds: 600,
+        idle_seconds: limits.maxIdleMs / 1000,
+        age_seconds: limits.maxAgeMs / 1000,
+        sandboxes_per_caller: limits.perCaller,
+        sandboxes_in_all: limits.inAll,
+      },
+      guarantees: [...guarantees],
+      placement: this.#placement,
+      workspace: WORKSPACE,
+    };
+  }
+
+  async runCode(input: Input<'run_code'>, signal: AbortSignal): Promise<Output<'run_code'>> {
+    const { isolation, languages } = this.#sandboxes.backend.describe();
+    // before it is ready the backend knows of no language; creating a sandbox waits for it or says why there is none
+    if (languages.length > 0 && !languages.some(({ name }) => name === input.language)) {
+      throw new SandboxError(
+        'invalid',
+        `${input.language} is not installed where sandboxes run; there is ${languages.map(({ name }) => name).join(', ')}`,
+      );
+    }
+    const result = await this.#inSandbox(input, signal, (handle) => this.#program(handle, input, signal));
+    return {
+      ...commandOutput(result, input.timeout),
+      isolation: isolation === 'none' ? this.#sandboxes.backend.describe().isolation : isolation,
+    };
+  }
+
+  async #inSandbox<T>(input: Input<'run_code'>, signal: AbortSignal, act: (handle: string) => Promise<T>): Promise<T> {
+    const { sandbox_claim_name: name, timeout } = input;
+    if (name !== undefined) return act(await this.#sandboxes.use(this.#principal, name, timeout * 1000));
+    const { handle } = await this.#create(
+      { shutdown_after_seconds: timeout + 60, sandbox_ready_timeout: 60, namespace: input.namespace },
+      signal,
+    );
+    try {
+      return await act(handle);
+    } finally {
+      // it may have ended by itself
+      await this.#sandboxes.backend.delete(handle).catch(() => {});
+    }
+  }
+
+  async #program(handle: string, { language, code, timeout }: Input<'run_code'>, signal: AbortSignal): Promise<CommandResult> {
+    const { backend } = this.#sandboxes;
+    const { program, extension } = runners[language];
+    const path = `${WORKSPACE}/.program-${randomUUID()}.${extension}`;
+    const bytes = decodeContent(code, false, backend.describe().limits.fileBytes);
+    const timeoutMs = timeout * 1000;
+    await backend.writeFile(handle, { path, timeoutMs, signal }, bytes);
+    const result = await backend.execute(handle, { command: `${program} ${path}; code=$?; rm -f ${path}; exit $code`, timeoutMs, signal });
+    if (result.timedOut) await backend.execute(handle, { command: `rm -f ${path}`, timeoutMs: TIDY_TIMEOUT_MS, signal }).catch(() => {});
+    return result;
+  }
+
+  #create(
+    input: Pick<Input<'create_sandbox'>, 'namespace' | 'shutdown_after_seconds' | 'sandbox_ready_timeout'> &
+      Partial<Input<'create_sandbox'>>,
+    signal: AbortSignal,
+  ): Promise<SandboxInfo> {
+    const wish = {
+      placement: { namespace: input.namespace ?? this.#placement.namespace, warmpool: input.warmpool ?? this.#placement.warmpool },
+      idleSeconds: input.shutdown_after_seconds,
+      readyTimeoutMs: Math.min(input.sandbox_ready_timeout, MAX_READY_SECONDS) * 1000,
+      idempotencyKey: input.idempotency_key,
+    };
+    return this.#sandboxes.create(this.#principal, wish, signal);
+  }
+
+  async #file(
+    { sandbox_claim_name: name, path, timeout }: Input<'file_exists'>,
+    signal: AbortSignal,
+  ): Promise<{ handle: string; access: FileAccess }> {
+    if (path.includes('\0')) throw new SandboxError('invalid', 'the path has a NUL character, which no path can hold; remove it');
+    const timeoutMs = timeout * 1000;
+    return { handle: await this.#sandboxes.use(this.#principal, name, timeoutMs), access: { path, timeoutMs, signal } };
+  }
+}
+
+function commandOutput(result: CommandResult, timeoutSeconds: number): Output<'execute_command'> {
+  return { exit_code: result.exitCode, ...printed(result, timeoutSeconds), timed_out: result.timedOut };
+}

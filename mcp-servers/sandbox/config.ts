@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { mcpHostSettings } from '../../lib/mcp-http/config.ts';
+
+const whole = z.coerce.number().int();
+
+export const sandboxConfig = z.object({
+  ...mcpHostSettings,
+  PORT: mcpHostSettings.PORT.default(8002),
+  SANDBOX_BACKEND: z.enum(['local']).default('local').describe('what runs sandboxes: local, this machine'),
+  SANDBOX_ISOLATION: z
+    .enum(['auto', 'gvisor', 'bubblewrap'])
+    .default('auto')
+    .describe('what must hold them; auto takes gVisor where it works, else bubblewrap'),
+  RUNSC: z.string().optional().describe("path of gVisor's runsc; else it is looked for on PATH"),
+  STATE_DIR: z
+    .string()
+    .default('.toolyard/sandboxes')
+    .describe('directory for what a server that was killed leaves to its successor to remove'),
+  SANDBOX_HANDLE_KEY_FILE: z
+    .string()
+    .optional()
+    .describe('file with 64 hexadecimal digits from which sandbox names are derived; without it every start has a key of its own'),
+  SANDBOX_NAMESPACE: z.string().default('toolyard-sandboxes').describe('namespace of sandboxes whose caller names none'),
+  SANDBOX_WARMPOOL: z.string().default('default').describe('warm pool of sandboxes whose caller names none'),
+  SANDBOX_WARM: whole.min(0).max(16).default(1).describe('sandboxes kept started for the next caller'),
+  SANDBOX_PER_CALLER: whole
+    .min(1)
+    .max(1000)
+    .default(8)
+    .describe('sandboxes that one caller may have at once; AUTH=none knows only one caller'),
+  SANDBOX_IN_ALL: whole.min(1).max(1000).default(16).describe('sandboxes that there may be at once'),
+  SANDBOX_IDLE_SECONDS: whole.min(1).max(86_400).default(3600).describe('longest time a caller may let a sandbox go unused'),
+  SANDBOX_AGE_SECONDS: whole.min(1).max(604_800).default(14_400).describe('longest time a sandbox may live, however much it is used'),
+  SANDBOX_MEMORY_MIB: whole.min(64).max(1_048_576).default(512).describe('memory of one sandbox, its files included'),
+  SANDBOX_DISK_MIB: whole.min(1).max(1_048_576).default(128).describe('size of /workspace, and again of /tmp; kept in memory'),
+  SANDBOX_PROCESSES: whole.min(16).max(100_000).default(128).describe('processes and threads of one sandbox'),
+  SANDBOX_CPUS: z.coerce.number().min(0.1).max(1024).default(1).describe('processors of one sandbox'),
+  SANDBOX_OUTPUT_KIB: whole.min(1).max(1024).default(256).describe('stdout, and again stderr, kept of one command'),
+  SANDBOX_FILE_KIB: whole.min(1).max(3072).default(2048).describe('largest file that can be uploaded or downloaded at once'),
+});
+
+export type SandboxSettings = z.output<typeof sandboxConfig>;

@@ -1,0 +1,163 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CommandResult } from '../backend.ts';
+import type { Cgroup } from './cgroup.ts';
+import { Guest, GuestGone } from './guest.ts';
+import type { Launch } from './isolation.ts';
+import { watchMemory } from './memory-watch.ts';
+
+/** Time an agent gets to end a command, before the whole sandbox is ended. */
+const STOP_GRACE_MS = 3_000;
+/** Time the kernel gets to end what was killed. */
+const END_GRACE_MS = 5_000;
+/** What `timeout(1)` exits with. */
+const TIMED_OUT = 124;
+const KILLED = 137;
+
+export interface CellOptions {
+  readonly launch: Launch;
+  /** undefined where this user may make none: memory is watched instead */
+  readonly cgroup: Cgroup | undefined;
+  readonly memoryBytes: number;
+}
+
+export interface RunOptions {
+  readonly timeoutMs: number;
+  readonly outputBytes: number;
+  readonly signal: AbortSignal;
+}
+
+type StopReason = 'timeout' | 'cancelled' | 'memory';
+
+/** One sandbox with what limits it: runs commands, and leaves nothing behind. */
+export class Cell {
+  readonly guest: Guest;
+  readonly #cgroup: Cgroup | undefined;
+  readonly #memoryBytes: number;
+  readonly #stops = new Set<(reason: StopReason) => void>();
+  #endWatch: (() => void) | undefined;
+  #removed: Promise<void> | undefined;
+
+  constructor({ launch, cgroup, memoryBytes }: CellOptions) {
+    this.#cgroup = cgroup;
+    this.#memoryBytes = memoryBytes;
+    this.guest = new Guest(cgroup === undefined ? launch : { ...launch, argv: [...cgroup.joining, ...launch.argv] });
+  }
+
+  /**
+   * Runs one command and everything it starts until it ends or is stopped.
+   * @throws GuestGone when the sandbox ended meanwhile; GuestFault when the command could not be started
+   */
+  async run(command: string, { timeoutMs, outputBytes, signal }: RunOptions): Promise<CommandResult> {
+    const output = { stdout: new Capture(outputBytes), stderr: new Capture(outputBytes) };
+    const killsBefore = this.#outOfMemoryKills;
+    const { id, end } = this.guest.ask('run', { command, outputBytes }, (stream, data) => output[stream].add(data));
+    const stopping = this.#stoppable(id, { timeoutMs, signal });
+    const reason = () => stopping.reason ?? (this.#outOfMemoryKills > killsBefore ? 'memory' : undefined);
+    const kept = () => ({ stdout: output.stdout.bytes, stderr: output.stderr.bytes });
+    try {
+      const { exitCode, dropped } = await end;
+      return { ...this.#outcome(reason(), exitCode), ...kept(), dropped };
+    } catch (error) {
+      const why = reason();
+      if (!(error instanceof GuestGone) || (why !== 'timeout' && why !== 'memory')) throw error;
+      // a limit was met and the sandbox had to go with the command: what was written is still the answer
+      const outcome = this.#outcome(why, KILLED);
+      const note = `${outcome.note ?? 'the command did not stop when told to'}; the sandbox ended with it: create another`;
+      return { ...outcome, ...kept(), note, dropped: { stdout: output.stdout.dropped, stderr: output.stderr.dropped } };
+    } finally {
+      stopping.done();
+    }
+  }
+
+  /** Resolves when the sandbox is over, with the reason. */
+  /** Ends the sandbox and removes all there is of it. */
+  remove(why: string): Promise<void> {
+    return (this.#removed ??= this.#remove(why));
+  }
+
+  async #remove(why: string): Promise<void> {
+    this.guest.kill(why);
+    const late = new AbortController();
+    await Promise.race([this.guest.gone, delay(END_GRACE_MS, undefined, { signal: late.signal }).catch(() => {})]);
+    late.abort();
+    await this.#cgroup?.remove();
+  }
+
+  get #outOfMemoryKills(): number {
+    return this.#cgroup?.outOfMemoryKills ?? 0;
+  }
+
+  #outcome(reason: StopReason | undefined, exitCode: number): Pick<CommandResult, 'exitCode' | 'timedOut' | 'note'> {
+    if (reason === 'timeout') return { exitCode: TIMED_OUT, timedOut: true };
+    if (reason !== 'memory') return { exitCode, timedOut: false };
+    const ended = this.#cgroup === undefined ? 'its commands were stopped' : 'the kernel ended what used most';
+    const note = `out of memory: the sandbox may use ${Math.round(this.#memoryBytes / 1024 / 1024)} MiB, its files included; ${ended}`;
+    return { exitCode: exitCode === 0 ? KILLED : exitCode, timedOut: false, note };
+  }
+
+  #stoppable(
+    id: number,
+    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  ): { reason: StopReason | undefined; done: () => void } {
+    let hard: NodeJS.Timeout | undefined;
+    const stopping = {
+      reason: undefined as StopReason | undefined,
+      done: () => {
+        clearTimeout(timer);
+        clearTimeout(hard);
+        signal.removeEventListener('abort', cancelled);
+        this.#stops.delete(stop);
+        if (this.#stops.size === 0) this.#unwatch();
+      },
+    };
+    const stop = (reason: StopReason): void => {
+      if (stopping.reason !== undefined) return;
+      stopping.reason = reason;
+      this.guest.stop(id);
+      hard = setTimeout(() => this.guest.kill('a command in it did not stop when told to'), STOP_GRACE_MS);
+    };
+    const cancelled = () => stop('cancelled');
+    const timer = setTimeout(() => stop('timeout'), timeoutMs);
+    if (signal.aborted) cancelled();
+    else signal.addEventListener('abort', cancelled, { once: true });
+    this.#stops.add(stop);
+    this.#watch();
+    return stopping;
+  }
+
+  #watch(): void {
+    const { pid } = this.guest;
+    if (this.#cgroup !== undefined || pid === undefined) return;
+    this.#endWatch ??= watchMemory(pid, this.#memoryBytes, () => {
+      this.#endWatch = undefined;
+      for (const stop of this.#stops) stop('memory');
+    });
+  }
+
+  #unwatch(): void {
+    this.#endWatch?.();
+    this.#endWatch = undefined;
+  }
+}
+
+/** Keeps the beginning of a stream. The agent keeps to the limit by itself; a guest in its place might not. */
+class Capture {
+  readonly #chunks: Buffer[] = [];
+  #room: number;
+  dropped = 0;
+
+  constructor(limit: number) {
+    this.#room = limit;
+  }
+
+  add(data: Buffer): void {
+    const kept = data.subarray(0, this.#room);
+    this.#room -= kept.length;
+    this.dropped += data.length - kept.length;
+    if (kept.length > 0) this.#chunks.push(kept);
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+}

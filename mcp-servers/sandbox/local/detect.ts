@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { Host } from './host.ts';
+import type { IsolationName } from './isolation.ts';
+
+/** What to try, in order of how well it holds. */
+export function candidates(wanted: IsolationName | 'auto'): readonly IsolationName[] {
+  return wanted === 'auto' ? ['gvisor', 'bubblewrap'] : [wanted];
+}
+
+/** The programs each isolation is made of. */
+export const programs: Readonly<Record<IsolationName, readonly string[]>> = {
+  gvisor: ['runsc', 'unshare', 'setpriv'],
+  bubblewrap: ['bwrap', 'unshare', 'setpriv', 'prlimit'],
+};
+
+/** `undefined` when all is there, else what is missing. */
+export function missingPrograms(isolation: IsolationName, host: Host, runsc: string | undefined): string | undefined {
+  const missing = programs[isolation].filter((program) => host.find(program === 'runsc' ? (runsc ?? program) : program) === undefined);
+  if (missing.length === 0) return undefined;
+  return missing.includes('runsc') && runsc !== undefined ? `RUNSC=${runsc} is no program` : `${missing.join(' and ')} not found on PATH`;
+}
+
+/** One sentence that ends the message about a machine without isolation. */
+export function installHint(osRelease: string = readOsRelease(), platform: NodeJS.Platform = process.platform): string {
+  if (platform !== 'linux')
+    return `Sandboxes need a Linux kernel: run the sandbox server in a Linux virtual machine or container (this is ${platform}).`;
+  const family = /^ID(?:_LIKE)?=(.*)$/gm;
+  const words = new Set([...osRelease.matchAll(family)].flatMap(([, value]) => (value ?? '').replaceAll('"', '').split(' ')));
+  const manager = managers.find(({ ids }) => ids.some((id) => words.has(id)));
+  const command = manager === undefined ? 'install the package bubblewrap' : `run as root: ${manager.install}`;
+  return `To get one, ${command}; or install gVisor's runsc (https://gvisor.dev/docs/user_guide/install/) and set RUNSC to its path.`;
+}
+
+const managers = [
+  { ids: ['debian', 'ubuntu'], install: 'apt-get install bubblewrap' },
+  { ids: ['fedora', 'rhel', 'centos'], install: 'dnf install bubblewrap' },
+  { ids: ['arch'], install: 'pacman -S bubblewrap' },
+  { ids: ['alpine'], install: 'apk add bubblewrap util-linux setpriv' },
+  { ids: ['suse', 'opensuse'], install: 'zypper install bubblewrap' },
+];
+
+/** Known reasons why a kernel refuses user namespaces to plain users. */
+export function kernelHints(): string {
+  const settings = [
+    { path: '/proc/sys/kernel/apparmor_restrict_unprivileged_userns', bad: '1' },
+    { path: '/proc/sys/kernel/unprivileged_userns_clone', bad: '0' },
+    { path: '/proc/sys/user/max_user_namespaces', bad: '0' },
+  ];
+  const found = settings.filter(({ path, bad }) => existsSync(path) && readFileSync(path, 'utf8').trim() === bad);
+  return found.map(({ path, bad }) => ` The kernel refuses user namespaces to plain users: ${path} is ${bad}.`).join('');
+}
+
+function readOsRelease(): string {
+  return existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '';
+}

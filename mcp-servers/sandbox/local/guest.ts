@@ -1,0 +1,192 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import type { AgentRequest } from './agent.ts';
+import { answerSchema, endSchemas, helloSchema, type Answer, type Ends } from './answers.ts';
+import type { Launch } from './isolation.ts';
+
+/** Why the agent refused one request: an errno name, or EFBIG, ENOTFILE of its own. */
+export class GuestFault extends Error {
+  override readonly name = 'GuestFault';
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The sandbox itself is over. The message says why, as far as it is known. */
+export class GuestGone extends Error {
+  override readonly name = 'GuestGone';
+}
+
+/** One request under way. */
+export interface Exchange<T> {
+  readonly id: number;
+  readonly end: Promise<T>;
+}
+
+type Kind = keyof Ends;
+type RequestOf<K extends Kind> = Omit<Extract<AgentRequest, { do: K }>, 'id' | 'do'>;
+
+interface Pending {
+  readonly kind: Kind;
+  readonly onOutput: (stream: 'stdout' | 'stderr', data: Buffer) => void;
+  readonly resolve: (end: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Answers carry at most a listing, or a file in base64. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const MAX_COMPLAINT_BYTES = 4 * 1024;
+
+type GuestProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** One running sandbox: its process on the host, and the conversation with the agent inside. */
+export class Guest {
+  readonly #child: GuestProcess;
+  readonly #pending = new Map<number, Pending>();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #gone = Promise.withResolvers<string>();
+  #greeted = false;
+  #lastId = 0;
+  #line: Buffer[] = [];
+  #lineBytes = 0;
+  #complaint = '';
+  #ending: string | undefined;
+  #over = false;
+
+  constructor({ argv, files }: Launch) {
+    const [program = '', ...args] = argv;
+    const opened = files.map((path) => openSync(path, 'r'));
+    try {
+      this.#child = spawn(program, args, {
+        stdio: ['pipe', 'pipe', 'pipe', ...opened],
+        env: { PATH: process.env['PATH'] },
+        // a Ctrl-C on the terminal is for the server, which then ends its sandboxes in order
+        detached: true,
+      }) as GuestProcess;
+    } finally {
+      opened.forEach(closeSync);
+    }
+    this.#ready.promise.catch(() => {});
+    this.#child.stdin.on('error', () => {});
+    this.#child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
+    this.#child.stderr.on('data', (chunk: Buffer) => (this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT_BYTES)));
+    this.#child.once('error', (error) => this.#ended(error.message));
+    this.#child.once('exit', (code, signal) => this.#ended(this.#ending ?? this.#ownEnd(code, signal)));
+  }
+
+  /** On the host; undefined when the program could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Resolves when commands can run. @throws GuestGone */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Resolves when its process is gone, with the reason. */
+  get gone(): Promise<string> {
+    return this.#gone.promise;
+  }
+
+  /** Sends one request. `id` identifies a run to `stop`. @throws GuestFault, GuestGone */
+  ask<K extends Kind>(kind: K, request: RequestOf<K>, onOutput: Pending['onOutput'] = () => {}): Exchange<Ends[K]> {
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<Ends[K]>();
+    if (this.#over) reject(new GuestGone('it is gone'));
+    else {
+      this.#pending.set(id, { kind, onOutput, resolve, reject });
+      this.#send({ id, do: kind, ...request } as unknown as AgentRequest);
+    }
+    return { id, end: promise };
+  }
+
+  /** Kills a command and everything it started. */
+  stop(id: number): void {
+    if (this.#pending.has(id)) this.#send({ id, do: 'stop' });
+  }
+
+  /** Forgets about a request whose answer nobody waits for any more. */
+  forget(id: number): void {
+    this.#pending.delete(id);
+  }
+
+  /** Ends the sandbox at once; `why` is what callers of requests in flight are told. */
+  kill(why: string): void {
+    this.#ending ??= why;
+    this.#child.kill('SIGKILL');
+  }
+
+  #send(request: AgentRequest): void {
+    this.#child.stdin.write(`${JSON.stringify(request)}\n`);
+  }
+
+  #ended(why: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    const gone = new GuestGone(why);
+    this.#ready.reject(gone);
+    for (const { reject } of this.#pending.values()) reject(gone);
+    this.#pending.clear();
+    // something that the kernel has not ended yet may hold these open
+    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy();
+    this.#gone.resolve(why);
+  }
+
+  #ownEnd(code: number | null, signal: NodeJS.Signals | null): string {
+    const complaint = this.#complaint.trim();
+    return `it ended by itself (${signal ?? `exit code ${code}`})${complaint === '' ? '' : `: ${complaint}`}`;
+  }
+
+  #read(chunk: Buffer): void {
+    for (let start = 0; start < chunk.length && this.#ending === undefined;) {
+      const newline = chunk.indexOf(10, start);
+      const part = chunk.subarray(start, newline === -1 ? undefined : newline);
+      this.#lineBytes += part.length;
+      if (this.#lineBytes > MAX_LINE_BYTES) return this.kill('its agent answered with more than was asked for');
+      this.#line.push(part);
+      if (newline === -1) return;
+      this.#understand(Buffer.concat(this.#line).toString());
+      this.#line = [];
+      this.#lineBytes = 0;
+      start = newline + 1;
+    }
+  }
+
+  #understand(line: string): void {
+    const said = parse(line);
+    if (!this.#greeted && helloSchema.safeParse(said).success) {
+      this.#greeted = true;
+      this.#ready.resolve();
+      return;
+    }
+    const answer = answerSchema.safeParse(said);
+    if (!answer.success || !this.#greeted) return this.kill('its agent no longer speaks the protocol');
+    this.#take(answer.data);
+  }
+
+  #take(answer: Answer): void {
+    const pending = this.#pending.get(answer.id);
+    // of a request that was given up
+    if (pending === undefined) return;
+    if ('stream' in answer) return pending.onOutput(answer.stream, Buffer.from(answer.data, 'base64'));
+    this.#pending.delete(answer.id);
+    if ('error' in answer) return pending.reject(new GuestFault(answer.error.code, answer.error.message));
+    const end = endSchemas[pending.kind].safeParse(answer.end);
+    if (end.success) return pending.resolve(end.data as never);
+    pending.reject(new GuestGone('its agent no longer speaks the protocol'));
+    this.kill('its agent no longer speaks the protocol');
+  }
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+import { McpServer, type CallToolResult } from '@modelcontextprotocol/server';
+import type { Log } from '../../lib/log.ts';
+import type { McpCall } from '../../lib/mcp-http/host.ts';
+import { version } from '../../lib/version.ts';
+import { SandboxError, type Placement } from './backend.ts';
+import { Calls } from './calls.ts';
+import type { Sandboxes } from './sandboxes.ts';
+import { tools } from './tools.ts';
+
+export interface SandboxServerOptions {
+  readonly sandboxes: Sandboxes;
+  /** of sandboxes whose caller names none */
+  readonly placement: Placement;
+  readonly log: Log;
+}
+
+const instructions = [
+  'Runs code in sandboxes without network and with limits on memory, processes, disk and time.',
+  'run_code runs one program and needs nothing before.',
+  'For steps that build on each other: create_sandbox, then execute_command and the file tools with its sandbox_claim_name, at the end delete_sandbox.',
+].join(' ');
+
+/** The MCP server as one request of one caller sees it. */
+export function createSandboxServer({ sandboxes, placement, log }: SandboxServerOptions, { principal }: McpCall): McpServer {
+  const server = new McpServer({ name: 'toolyard-sandbox', title: 'toolyard sandbox', version }, { instructions });
+  const calls = new Calls(sandboxes, placement, principal);
+  const answer = answering(log);
+  server.registerTool('create_sandbox', tools.create_sandbox, (input, { mcpReq }) => answer(() => calls.create(input, mcpReq.signal)));
+  server.registerTool('delete_sandbox', tools.delete_sandbox, (input) => answer(() => calls.delete(input)));
+  server.registerTool('execute_command', tools.execute_command, (input, { mcpReq }) => answer(() => calls.execute(input, mcpReq.signal)));
+  server.registerTool('upload_file', tools.upload_file, (input, { mcpReq }) => answer(() => calls.upload(input, mcpReq.signal)));
+  server.registerTool('download_file', tools.download_file, (input, { mcpReq }) => answer(() => calls.download(input, mcpReq.signal)));
+  server.registerTool('list_files', tools.list_files, (input, { mcpReq }) => answer(() => calls.list(input, mcpReq.signal)));
+  server.registerTool('file_exists', tools.file_exists, (input, { mcpReq }) => answer(() => calls.exists(input, mcpReq.signal)));
+  server.registerTool('get_sandbox_status', tools.get_sandbox_status, (input) => answer(() => calls.status(input)));
+  server.registerTool('get_sandbox_config', tools.get_sandbox_config, () => answer(async () => calls.config()));
+  server.registerTool('run_code', tools.run_code, (input, { mcpReq }) => answer(() => calls.runCode(input, mcpReq.signal)));
+  return server;
+}
+
+/** A tool's result: what it gave, as an object and as the same in JSON; or its failure, in words that begin with the error's code. */
+function answering(log: Log): (act: () => Promise<Record<string, unknown> | void>) => Promise<CallToolResult> {
+  return async (act) => {
+    try {
+      const structuredContent = await act();
+      if (structuredContent === undefined) return { content: [{ type: 'text', text: 'done' }] };
+      return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+    } catch (error) {
+      if (error instanceof SandboxError) return failure(error.code, error.message);
+      log.error({ err: error }, 'a tool failed in a way it should not');
+      return failure('failed', 'the server made a mistake; its log says more. Try again, in a new sandbox if it goes on');
+    }
+  };
+}
+
+function failure(code: string, message: string): CallToolResult {
+  return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true };
+}
