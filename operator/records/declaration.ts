@@ -167,7 +167,7 @@ function settingsFaults(issue: z.core.$ZodIssue): DeclarationFault[] {
 /** What the registry would refuse, and a mark that is not the author's to set. */
 function faultsOf(document: unknown, { publishEndpoint }: ReadingRules): DeclarationFault[] {
   const strict = validateServerJson(document);
-  const faults = publishEndpoint ? strict.filter(({ path, value }) => !(isRemoteUrlPath(path) && isOnThisMachine(value))) : strict;
+  const faults = publishEndpoint ? strict.filter(({ path }) => !isOnThisMachine(remoteUrlAt(document, path))) : strict;
   const shown = faults.map(({ path, message, reference }) => ({ path, message: withAdvice(path, message, reference) }));
   const marked = !nestsDeeperThan(document, MAX_NESTING) && hasOwnMark(foldDocument(document));
   return marked ? [...shown, { path: markPath, message: 'this key is set by toolyard alone: remove it' }] : shown;
@@ -182,6 +182,12 @@ function withAdvice(path: string, message: string, reference: string | undefined
 
 function isRemoteUrlPath(path: string): boolean {
   return /^remotes\[\d+\]\.url$/.test(path);
+}
+
+function remoteUrlAt(document: unknown, path: string): unknown {
+  if (!isRemoteUrlPath(path)) return undefined;
+  const remotes = fieldOf(foldDocument(document), 'remotes');
+  return Array.isArray(remotes) ? fieldOf(remotes[Number.parseInt(path.slice('remotes['.length), 10)], 'url') : undefined;
 }
 
 function isOnThisMachine(url: unknown): boolean {
