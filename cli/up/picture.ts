@@ -30,7 +30,12 @@ export function partLines(model: StackModel, elapsedMs: number, paint: Paint): s
 function operatorRow({ operator }: StackModel, paint: Paint): string[] {
   if (operator.is === 'waiting') return [`${paint.dim('·')} operator`, '', 'waits for the others'];
   const asking = operator.view.declarations.filter((one) => !hasAnswer(one));
-  if (asking.length === 0) return [`${paint.good('✔')} operator`, '', `keeps ${operator.view.declarations.length} declarations`];
+  if (asking.length === 0)
+    return [
+      `${paint.good('✔')} operator`,
+      '',
+      `keeps ${operator.view.declarations.length === 1 ? '1 declaration' : `${operator.view.declarations.length} declarations`}`,
+    ];
   return [`${paint.warn('…')} operator`, '', `asks ${asking.map((one) => safe(one.name)).join(', ')}`];
 }
 
