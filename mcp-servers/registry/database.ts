@@ -1,6 +1,6 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /** SQLite's application_id of our files: `tyrg` in ASCII. */
@@ -34,6 +34,9 @@ export class DatabaseFileError extends Error {
   }
 }
 
+/** Files open in this process: were one of them only looked at again, closing it would drop the process's lock (POSIX locks are so). */
+const held = new Set<string>();
+
 /** The one connection to a registry's database, and the way to let go of it. */
 export interface OpenDatabase {
   readonly database: DatabaseSync;
@@ -49,14 +52,16 @@ export interface OpenDatabase {
 export function openDatabase(file: string): OpenDatabase {
   try {
     mkdirSync(dirname(file), { recursive: true });
+    const real = existsSync(file) ? realpathSync(file) : resolve(file);
+    if (held.has(real)) throw inUse(file);
     if (!isNew(file)) inspect(file);
-    return claim(file);
+    return claim(file, real);
   } catch (error) {
     throw explain(file, error);
   }
 }
 
-function claim(file: string): OpenDatabase {
+function claim(file: string, real: string): OpenDatabase {
   const database = new DatabaseSync(file);
   try {
     // Before the first read: then even WAL needs no shared memory, and the lock lasts until this process closes or dies.
@@ -68,9 +73,11 @@ function claim(file: string): OpenDatabase {
     database.close();
     throw error;
   }
+  held.add(real);
   return {
     database,
     close: () => {
+      held.delete(real);
       rmSync(holderFile(file), { force: true });
       database.close();
     },
@@ -112,7 +119,7 @@ function inspect(file: string): void {
       .prepare('PRAGMA quick_check(3)')
       .all()
       .map((row) => String(Object.values(row)[0]));
-    if (faults.join() !== 'ok') throw damaged(file, faults.join('; '));
+    if (faults.join() !== 'ok') throw damaged(file, faults.join('; ').replaceAll(/\s+/g, ' '));
     const version = versionOf(database);
     if (version > migrations.length) {
       throw new DatabaseFileError(
@@ -153,13 +160,17 @@ function explain(file: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFileError) return error;
   switch (resultCode(error)) {
     case SQLITE_BUSY:
-      return new DatabaseFileError(file, `in use by ${holderOf(file)}; stop that one, or name another file`, { cause: error });
+      return inUse(file, error);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return damaged(file, error.message, error);
     default:
       return new DatabaseFileError(file, `cannot be opened: ${error.message}`, { cause: error });
   }
+}
+
+function inUse(file: string, cause?: unknown): DatabaseFileError {
+  return new DatabaseFileError(file, `in use by ${holderOf(file)}; stop that one, or name another file`, { cause });
 }
 
 function damaged(file: string, how: string, cause?: unknown): DatabaseFileError {

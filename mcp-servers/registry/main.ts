@@ -56,7 +56,8 @@ export async function startRegistry(
       settings,
       handler: createHandler({ registry, pages, site: createSite(store, metrics.register), metrics, log }),
       ready: () => {
-        store.counts();
+        // Throws when the file cannot be read any more.
+        store.latest('readiness', true);
         return { ready: true };
       },
       metrics: metrics.register,

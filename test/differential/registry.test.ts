@@ -5,7 +5,8 @@ import { PUBLISHER_META, SCHEMA_URL } from '../../lib/registry-api/server-json.t
 import { ed25519Key, seedTokenSource, type Permission } from '../../lib/registry-api/token.ts';
 import { validateServerJson } from '../../lib/registry-api/validate.ts';
 import { samples, versions } from './documents.ts';
-import { documentOf, pathOf, send, TwoRegistries } from './two-registries.ts';
+import { documentOf, pathOf, send } from '../../mcp-servers/registry/testing.ts';
+import { TwoRegistries } from './two-registries.ts';
 
 let both: TwoRegistries;
 
@@ -478,8 +479,7 @@ describe('the life of a record', () => {
     const packages = `[{"registryType":"npm","identifier":"x","transport":{"type":"stdio","url":"","headers":[]},"version":"1.0.0","runtimeHint":"",
       "packageArguments":[{"type":"named","name":"--a","value":"","isRepeated":false,"isRequired":true,"choices":[]},{"type":"positional","valueHint":"","default":""}],
       "environmentVariables":[{"name":"A","isSecret":false,"format":null,"variables":{}}]}]`;
-    const provided =
-      '{"big":9007199254740993,"one":1.0,"e":1e21,"small":1e-7,"null":null,"empty":"","false":false,"nested":{"z":[1.50,-0]}}';
+    const provided = '{"big":9007199254740993,"one":1.0,"e":1e21,"small":1e-7,"null":null,"empty":"","false":false,"nested":{"z":[1.50]}}';
     const body = `{"$schema":"${SCHEMA_URL}","NAME":"${name}","description":"d","version":"1.0.0","title":null,"icons":[],"repository":null,
       "packages":${packages},"_meta":{"${PUBLISHER_META}":${provided}}}`;
     const { embedded } = await both.ask('POST', '/v0/publish', { body });

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { request as open, type IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -8,21 +7,8 @@ import { OFFICIAL_META } from '../../lib/registry-api/server-json.ts';
 import { seedTokenSource } from '../../lib/registry-api/token.ts';
 import { registryConfig } from '../../mcp-servers/registry/config.ts';
 import { startRegistry } from '../../mcp-servers/registry/main.ts';
+import { documentOf, pathOf, send, type Answer, type Ask } from '../../mcp-servers/registry/testing.ts';
 import { officialRegistry } from './official-registry.ts';
-
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** parsed when it is JSON */
-  readonly body: unknown;
-}
-
-export interface Ask {
-  readonly body?: string | Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** @default a token for everything; null for none */
-  readonly token?: string | null;
-}
 
 /**
  * The embedded registry beside the official one, with the same seed: whatever is asked of both must be answered alike, but for what they
@@ -109,44 +95,6 @@ export class TwoRegistries {
     for (const suffix of ['', '?include_deleted=true'])
       await this.get(`${pathOf(name)}/versions${suffix}`, `${pathOf(name, 'latest')}${suffix}`);
   }
-}
-
-/** A document that every registry takes, with changes. */
-export function documentOf(name: string, changes: Readonly<Record<string, unknown>> = {}): string {
-  const $schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
-  return JSON.stringify({ $schema, name, description: 'a server', version: '1.0.0', ...changes });
-}
-
-/** Paths are decoded twice, names have nothing that would show it. */
-export function pathOf(name: string, version?: string): string {
-  const server = `/v0.1/servers/${encodeURIComponent(name)}`;
-  return version === undefined ? server : `${server}/versions/${encodeURIComponent(encodeURIComponent(version))}`;
-}
-
-/** Sends the target as it is: no client library cleans or escapes it. */
-export function send(base: string, method: string, target: string, { body, headers = {}, token }: Ask): Promise<Answer> {
-  const bearer = token === undefined || token === null ? {} : { authorization: `Bearer ${token}` };
-  const json = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) };
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(base);
-    const options = { hostname, port, method, path: target, headers: { ...json, ...bearer, ...headers }, agent: false };
-    const request = open(options, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        const isJson = text !== '' && response.headers['content-type']?.includes('json') === true;
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: isJson ? JSON.parse(text, withoutMinusZero) : text });
-      });
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
-}
-
-/** PostgreSQL does not keep the sign of zero, Go's answer to a publish does. */
-function withoutMinusZero(_: string, value: unknown): unknown {
-  return Object.is(value, -0) ? 0 : value;
 }
 
 function comparable({ status, headers, body }: Answer): unknown {
