@@ -127,8 +127,9 @@ test('a file in use is refused, naming who has it, until it is let go', async ()
 
 test('a creation that a crash cut short is begun again', () => {
   // A rollback journal that is hot, as a dying process leaves it: copied while its transaction has pages in the file already.
+  const ours = 0x74797267;
   const dying = new DatabaseSync(file);
-  dying.exec(`PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; PRAGMA application_id = ${0x74797267}; BEGIN; CREATE TABLE filler (x)`);
+  dying.exec(`PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; PRAGMA application_id = ${ours}; BEGIN; CREATE TABLE filler (x)`);
   for (let index = 0; index < 200; index += 1) dying.exec(`INSERT INTO filler VALUES (zeroblob(3000))`);
   const copy = join(directory, 'copy.sqlite');
   copyFileSync(file, copy);

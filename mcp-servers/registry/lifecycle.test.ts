@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PUBLISHER_META, type RecordStatus } from '../../lib/registry-api/server-json.ts';
 import { MAX_VERSIONS_PER_NAME, planPublish } from './lifecycle.ts';
 import { documentOf, pathOf, seen, startTestRegistry, type Seen, type TestRegistry } from './testing.ts';
+import { parseTime } from './time.ts';
 
 let registry: TestRegistry;
 let names = 0;
@@ -16,6 +17,11 @@ afterAll(() => registry.close());
 function freshName(): string {
   names += 1;
   return `life.b/n${names}`;
+}
+
+/** Times are written without trailing zeros, so their texts have no order. */
+function micros(time: string): number {
+  return parseTime(time) ?? Number.NaN;
 }
 
 async function versionsOf(name: string): Promise<Seen[]> {
@@ -263,7 +269,7 @@ describe('status', () => {
       const answer = await registry.setStatus(pathOf(name, '1.0.0'), status);
       const now = seen(answer.body);
       expect([answer.status, now.status, now.publishedAt]).toEqual([200, status, last.publishedAt]);
-      expect(now.statusChangedAt > last.statusChangedAt).toBe(true);
+      expect(micros(now.statusChangedAt)).toBeGreaterThan(micros(last.statusChangedAt));
       expect(now.updatedAt).toBe(now.statusChangedAt);
       last = now;
     }
@@ -373,7 +379,8 @@ describe('editing', () => {
     const [first, second] = [seen((await put()).body), seen((await put()).body)];
     const { updatedAt: _, server: __, ...kept } = before;
     expect(first).toMatchObject({ ...kept, server: { title: 'Edited', description: 'a server' } });
-    expect(second.updatedAt > first.updatedAt && first.updatedAt > before.updatedAt).toBe(true);
+    expect(micros(first.updatedAt)).toBeGreaterThan(micros(before.updatedAt));
+    expect(micros(second.updatedAt)).toBeGreaterThan(micros(first.updatedAt));
   });
 
   test.each([
