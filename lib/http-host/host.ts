@@ -25,8 +25,6 @@ export interface HttpHostOptions {
   readonly log: Log;
   /** @default defaultLimits */
   readonly limits?: Partial<HttpLimits>;
-  /** called when nothing more is accepted: ends what would never finish by itself */
-  readonly onDrain?: () => void;
   /** called last, when no request is in flight any more */
   readonly onClose?: () => Promise<void>;
 }
@@ -101,7 +99,6 @@ async function drain(
   traffic.drain();
   if (settings.DRAIN_SECONDS > 0) await delay(settings.DRAIN_SECONDS * 1000);
   const stopped = servers.stop();
-  options.onDrain?.();
   const late = new AbortController();
   await Promise.race([traffic.idle(), delay(limits.finishTimeoutMs, undefined, { signal: late.signal }).catch(() => {})]);
   late.abort();

@@ -17,9 +17,6 @@ interface PendingCall {
   readonly startedAt: number;
 }
 
-/** Of a result whose request is not known, as the second of two with one id in a batch; the limit holds for it too. */
-const UNASKED: PendingCall = { method: 'unknown', tool: 'unknown', startedAt: 0 };
-
 /** Watches every MCP exchange of one host: counts and logs tool calls, keeps results within their limit. */
 export class Calls {
   readonly #maxResultBytes: number;
@@ -81,7 +78,8 @@ export class Calls {
       return message;
     }
     if (!isJSONRPCResultResponse(message)) return message;
-    const request = take(pending, message.id) ?? UNASKED;
+    const request = take(pending, message.id);
+    if (request === undefined) return message;
     const bytes = Buffer.byteLength(JSON.stringify(message.result));
     const oversized = bytes > this.#maxResultBytes;
     this.#ended(request, oversized ? 'oversized' : message.result['isError'] === true ? 'error' : 'ok', bytes, call);

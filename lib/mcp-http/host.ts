@@ -33,9 +33,6 @@ export interface McpHostOptions {
   readonly onClose?: () => Promise<void>;
 }
 
-/** Streams on which nothing ever comes, since servers here do not change; each keeps a request in flight. */
-const MAX_SUBSCRIPTIONS = 64;
-
 /**
  * Serves MCP at /mcp over streamable HTTP to clients of both eras, without sessions: any replica answers any request. A tool's abort signal
  * (`ctx.mcpReq.signal`) fires when its client disconnects.
@@ -52,12 +49,10 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   const maxRequestBodySize = settings.MAX_BODY_BYTES;
   const handler = createMcpHandler((context) => createWatched(options, calls, context), {
     maxRequestBodySize,
-    maxSubscriptions: MAX_SUBSCRIPTIONS,
     onerror,
   });
   const serve = toNodeHandler(handler, { maxRequestBodySize, onerror });
   const bodies = new Bodies(maxRequestBodySize);
-  const subscriptions = new Set<ServerResponse>();
 
   const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     if (pathOf(req) !== '/mcp') return answerJson(res, 404, { error: `nothing here; ${part} serves MCP at /mcp` });
@@ -69,31 +64,40 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
     if (!body.taken && body.why === 'too-large')
       return refuse(res, 413, `the request body is over ${maxRequestBodySize} bytes (MAX_BODY_BYTES)`);
     if (!body.taken) return refuse(res, 503, 'too many large requests are being answered already; try again', { 'retry-after': '1' });
-    if (req.headers['mcp-method'] === 'subscriptions/listen') track(subscriptions, res);
-    await serve(readRequest(req, body.bytes, admission.principal), res);
+    await serve(readRequest(req, body.bytes, callerOf(admission.principal, res)), res);
   };
 
-  const onDrain = () => {
-    // these last as long as their clients do
-    for (const res of subscriptions) res.destroy();
-  };
   const onClose = async () => {
     callers.close();
     await handler.close();
     await options.onClose?.();
   };
   try {
-    return await startHttpHost({ part, settings, handler: answer, ready, metrics, log, onDrain, onClose, ...(limits && { limits }) });
+    return await startHttpHost({ part, settings, handler: answer, ready, metrics, log, onClose, ...(limits && { limits }) });
   } catch (error) {
     callers.close();
     throw error;
   }
 }
 
-/** A request as the SDK's adapter takes it, its body already read. */
-function readRequest({ method, url, headers }: IncomingMessage, body: Buffer, principal: string) {
+/** What travels with one request to the server that is built for it. */
+interface Caller extends AuthInfo {
+  readonly extra: { readonly principal: string; readonly left: AbortSignal };
+}
+
+/**
+ * `left` fires when the response closes, finished or not. It is ours because the SDK's own way to the tool does not last: a Request follows
+ * the signal it was given through weak references, so that a legacy call is never aborted once garbage was collected (server 2.4.0).
+ */
+function callerOf(principal: string, res: ServerResponse): Caller {
+  const left = new AbortController();
+  res.once('close', () => left.abort());
   // the token itself is nobody's business further in
-  const auth: AuthInfo = { token: '', clientId: principal, scopes: [] };
+  return { token: '', clientId: principal, scopes: [], extra: { principal, left: left.signal } };
+}
+
+/** A request as the SDK's adapter takes it, its body already read. */
+function readRequest({ method, url, headers }: IncomingMessage, body: Buffer, auth: Caller) {
   return {
     ...(method !== undefined && { method }),
     ...(url !== undefined && { url }),
@@ -105,22 +109,23 @@ function readRequest({ method, url, headers }: IncomingMessage, body: Buffer, pr
   };
 }
 
-function track(set: Set<ServerResponse>, res: ServerResponse): void {
-  set.add(res);
-  res.once('close', () => set.delete(res));
-}
-
 function createWatched({ createServer, log }: McpHostOptions, calls: Calls, { era, authInfo }: McpRequestContext): McpServer {
-  const call: McpCall = { principal: authInfo?.clientId ?? 'anonymous', era };
+  const { principal, left } = (authInfo as Caller).extra;
+  const call: McpCall = { principal, era };
   try {
-    return calls.watch(withoutListChanged(createServer(call)), call);
+    const server = calls.watch(withoutListChanged(createServer(call)), call);
+    left.addEventListener('abort', () => void server.close().catch((error: unknown) => log.debug({ err: error }, 'closing failed')));
+    return server;
   } catch (error) {
     log.error({ err: error }, 'the MCP server could not be built');
     throw error;
   }
 }
 
-/** Servers live for one request and cannot announce changes; the SDK would promise it for them, and clients would keep a stream open. */
+/**
+ * Servers live for one request and cannot announce changes. The SDK would promise it for them, and a client that subscribes would keep a
+ * request in flight for ever; so it is told at once that there is nothing to wait for.
+ */
 function withoutListChanged(server: McpServer): McpServer {
   const { tools, prompts, resources } = server.server.getCapabilities();
   server.server.registerCapabilities({
