@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { isAddressBlock, isOrigin } from '../../lib/address-guard/policy.ts';
+import { mcpHostSettings } from '../../lib/mcp-http/config.ts';
+
+const MIB = 1024 * 1024;
+const whole = z.coerce.number().int();
+
+export const fetchConfig = z.object({
+  ...mcpHostSettings,
+  PORT: mcpHostSettings.PORT.default(8001),
+  FETCH_ALLOW_ORIGINS: list(isOrigin, 'origins such as http://127.0.0.1:8080, comma-separated').describe(
+    'origins that may be fetched from though their addresses are private, comma-separated and exact: http://wiki.corp,http://127.0.0.1:8080',
+  ),
+  FETCH_DENY_CIDRS: list(isAddressBlock, 'blocks such as 10.0.0.0/8 or single addresses, comma-separated').describe(
+    'address blocks that are never fetched from, comma-separated; for those of the cluster when they are public addresses',
+  ),
+  FETCH_USER_AGENT: z
+    .string()
+    .regex(/^[\x20-\x7e]+$/, 'printable ASCII')
+    .optional()
+    .describe('User-Agent to send instead of the defaults'),
+  FETCH_IGNORE_ROBOTS: z.stringbool().default(false).describe("fetch also what a site's robots.txt disallows"),
+  FETCH_TIMEOUT_SECONDS: z.coerce
+    .number()
+    .min(1)
+    .max(300)
+    .default(30)
+    .describe('time for one page with its redirects, robots.txt and conversion'),
+  FETCH_MAX_WIRE_BYTES: whole
+    .min(1024)
+    .default(5 * MIB)
+    .describe('bytes read of one page as received; of a longer one the beginning is shown'),
+  FETCH_MAX_DECODED_BYTES: whole
+    .min(1024)
+    .max(256 * MIB)
+    .default(10 * MIB)
+    .describe('bytes kept of one page after decompression; of a longer one the beginning is shown'),
+  FETCH_WORKERS: whole.min(1).max(64).default(2).describe('threads kept ready to convert pages'),
+  FETCH_MAX_WORKERS: whole.min(1).max(256).default(8).describe('pages converted at once, each in a thread of its own'),
+  FETCH_WORKER_MEMORY_MIB: whole
+    .min(32)
+    .max(16_384)
+    .default(384)
+    .describe('memory of one such thread; a page that needs more loses its layout'),
+});
+
+export type FetchSettings = z.output<typeof fetchConfig>;
+
+function list(accepts: (item: string) => boolean, what: string) {
+  return z
+    .string()
+    .default('')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== ''),
+    )
+    .refine((items) => items.every(accepts), what);
+}
