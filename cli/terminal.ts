@@ -15,8 +15,8 @@ export interface Paint {
 export interface Terminal {
   readonly json: boolean;
   readonly paint: Paint;
-  /** a line for people; dropped with `--json` */
-  line(text?: string): void;
+  /** a line for people; dropped with `--json`. With `hang`, what a terminal has no room for goes on below, indented by as many blanks */
+  line(text?: string, hang?: number): void;
   /** text of somebody else as a result: made safe for a terminal, left as it is in a pipe or a file */
   printable(text: string): string;
   /** a result for programs; dropped without `--json` */
@@ -61,10 +61,11 @@ export function openTerminal(options: { json: boolean }, streams: Streams = proc
   return {
     json,
     paint: paintFor(streams.stdout),
-    line(text = '') {
+    line(text = '', hang) {
       if (json) return;
-      if (live === undefined || drawn.length === 0) streams.stdout.write(`${text}\n`);
-      else live.persist(text);
+      const lines = hang === undefined || !streams.stdout.isTTY ? text : wrap(text, streams.stdout.columns, hang).join('\n');
+      if (live === undefined || drawn.length === 0) streams.stdout.write(`${lines}\n`);
+      else live.persist(lines);
     },
     printable: (text) => (streams.stdout.isTTY ? safe(text, { lines: true }) : text),
     data(value) {
@@ -102,14 +103,33 @@ export function shownPath(path: string): string {
   return short === '' || short.startsWith('..') ? path : short;
 }
 
+/** Breaks a line between words, so that no part is wider than `columns`; all but the first are indented. Colour codes take no width. */
+export function wrap(text: string, columns: number, hang: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const [i, word] of text.split(' ').entries()) {
+    const longer = i === 0 ? word : `${line} ${word}`;
+    if (i === 0 || widthOf(longer) <= columns || widthOf(line) <= hang) {
+      line = longer;
+      continue;
+    }
+    lines.push(line);
+    line = ' '.repeat(hang) + word;
+  }
+  return [...lines, line];
+}
+
+function widthOf(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
 /** Columns padded to the widest cell, two blanks apart; the last column is left as it is. Colour codes take no width. */
 export function table(rows: readonly (readonly string[])[]): string[] {
-  const width = (text: string) => stripVTControlCharacters(text).length;
   const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, width(cell))));
+  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))));
   return rows.map((row) =>
     row
-      .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] ?? 0) - width(cell))))
+      .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] ?? 0) - widthOf(cell))))
       .join('  ')
       .trimEnd(),
   );

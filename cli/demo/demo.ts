@@ -24,8 +24,8 @@ print(fibonacci(15))
 
 /** Everything from an empty machine to two results, as a client sees it; each step that is not as expected ends it with exit code 1. */
 export async function demo({ home }: { home: string }, terminal: Terminal): Promise<ExitCode> {
-  const steps = new Steps(terminal);
   const interrupted = new AbortController();
+  const steps = new Steps(terminal, interrupted.signal);
   const signals = onSignals(() => process.exit(exit.no));
   void signals.asked.then((signal) => interrupted.abort(new CliError(exit.no, `the demo was ended by ${signal}`)));
   await using cleanup = new AsyncDisposableStack();
@@ -36,21 +36,16 @@ export async function demo({ home }: { home: string }, terminal: Terminal): Prom
   cleanup.defer(() => allowed.close());
   cleanup.defer(() => other.close());
 
-  const running = await start({ home, state, allowed, interrupted: interrupted.signal }, steps);
-  cleanup.defer(() => running.stop());
-  const found = await discover(running.model.urls.registry, steps);
+  const stack = await start({ home, state, allowed }, steps, (stop) => cleanup.defer(stop));
+  const found = await discover(stack.model.urls.registry, steps);
   const fetch = await connect(found.fetch);
   cleanup.defer(() => fetch.close());
   await fetchAllowed(fetch, allowed, steps);
   await fetchRefused(fetch, other, steps);
-  interrupted.signal.throwIfAborted();
   const sandbox = await connect(found.sandbox);
   cleanup.defer(() => sandbox.close());
   await runProgram(sandbox, steps);
-
-  await steps.run('Stop everything', async () => {
-    await cleanup.disposeAsync();
-  });
+  await steps.run('Stop everything', () => cleanup.disposeAsync());
   steps.done();
   return exit.done;
 }
@@ -59,10 +54,10 @@ interface Setting {
   readonly home: string;
   readonly state: string;
   readonly allowed: Site;
-  readonly interrupted: AbortSignal;
 }
 
-async function start({ home, state, allowed, interrupted }: Setting, steps: Steps): Promise<Stack> {
+/** `onStarted` gets what stops the stack again, before anything else can fail. */
+async function start({ home, state, allowed }: Setting, steps: Steps, onStarted: (stop: () => Promise<void>) => void): Promise<Stack> {
   return await steps.run('Start registry, fetch, sandbox and operator on free ports', async () => {
     const stack = await Stack.start({
       home,
@@ -72,20 +67,12 @@ async function start({ home, state, allowed, interrupted }: Setting, steps: Step
       env: { ...process.env, FETCH_ALLOW_ORIGINS: allowed.origin },
       onChange: () => undefined,
     });
-    try {
-      const failure = await Promise.race([stack.settled, stack.failed, aborted(interrupted)]);
-      if (failure instanceof Error) throw failure;
-      requirePublished(stack.model);
-      return stack;
-    } catch (error) {
-      await stack.stop();
-      throw error;
-    }
+    onStarted(() => stack.stop());
+    const failure = await Promise.race([stack.settled, stack.failed]);
+    if (failure instanceof Error) throw failure;
+    requirePublished(stack.model);
+    return stack;
   });
-}
-
-function aborted(signal: AbortSignal): Promise<Error> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason as Error), { once: true }));
 }
 
 /** What cannot be used by a client cannot be shown: says why, and what to do about it. */

@@ -4,11 +4,14 @@ import { safe, type Terminal } from '../terminal.ts';
 /** Numbers and times the steps of the demo, and prints what each of them found. */
 export class Steps {
   readonly #terminal: Terminal;
+  readonly #interrupted: AbortSignal;
   readonly #startedAt = performance.now();
   #number = 0;
 
-  constructor(terminal: Terminal) {
+  /** `interrupted` ends the step that runs, with its own reason. */
+  constructor(terminal: Terminal, interrupted: AbortSignal) {
     this.#terminal = terminal;
+    this.#interrupted = interrupted;
   }
 
   /** Runs one step; its title is printed when it begins, what it says while it runs below that. */
@@ -20,7 +23,11 @@ export class Steps {
     const said: string[] = [];
     live?.draw([`${number}  ${title} …`]);
     try {
-      const result = await work((line) => said.push(safe(line)));
+      this.#interrupted.throwIfAborted();
+      const result = await untilAborted(
+        work((line) => said.push(safe(line))),
+        this.#interrupted,
+      );
       this.#print(`${paint.good('✔')} ${number}  ${paint.strong(title)}  ${paint.dim(seconds(since))}`, said);
       this.#terminal.data({ step: number, title, ok: true, ms: Math.round(performance.now() - since), said });
       return result;
@@ -40,6 +47,17 @@ export class Steps {
     this.#terminal.live?.clear();
     this.#terminal.line(head);
     for (const line of said) this.#terminal.line(`       ${line}`);
+  }
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 

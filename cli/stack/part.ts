@@ -9,6 +9,8 @@ const STOP_MS = 10_000;
 const POLL_STARTING_MS = 40;
 const POLL_READY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 3_000;
+/** What a part that never was ready says about itself in its first seconds may be about to change. */
+const GRACE_MS = 5_000;
 
 /** One server process that `up` keeps running. */
 export interface PartSpec {
@@ -22,7 +24,8 @@ export interface PartSpec {
 }
 
 export type PartState =
-  | { is: 'starting' }
+  /** `reason`: it answers already, and says what it is still waiting for */
+  | { is: 'starting'; reason?: string }
   | { is: 'ready'; tookMs: number }
   /** it runs and says itself that it cannot do its job; the reason says what to do */
   | { is: 'unready'; reason: string }
@@ -129,7 +132,9 @@ export class Part {
       this.#wasEverReady = true;
       if (this.#state.is !== 'ready') this.#become({ is: 'ready', tookMs });
     } else if (answer.is === 'unready') {
-      if (this.#state.is !== 'unready' || this.#state.reason !== answer.reason) this.#become(answer);
+      const is = this.#wasEverReady || tookMs >= GRACE_MS ? 'unready' : 'starting';
+      const { state } = this;
+      if (state.is !== is || state.reason !== answer.reason) this.#become({ is, reason: answer.reason });
     } else if (this.#state.is === 'ready' || this.#state.is === 'unready') {
       this.#become({ is: 'unready', reason: 'it does not answer /readyz' });
     }

@@ -152,9 +152,11 @@ function startFailure(error: unknown): CliError {
   return new CliError(exit.no, `the operator does not start: ${why}`, { next: 'correct the setting that this names', cause: error });
 }
 
-/** The registry answers, and the others had their chance: a probe that comes too early would wait for its next turn. */
+/** The registry is ready, and the others answer or will not: a probe that comes too early would wait for its next turn. */
 function mayOperate({ parts }: StackModel): boolean {
-  return parts.registry.is === 'ready' && parts.fetch.is !== 'starting' && parts.sandbox.is !== 'starting';
+  return (
+    parts.registry.is === 'ready' && [parts.fetch, parts.sandbox].every((state) => state.is !== 'starting' || state.reason !== undefined)
+  );
 }
 
 async function requireFree(ports: Ports, state: StateDir, other: Running | undefined): Promise<void> {
@@ -173,7 +175,7 @@ async function requireFree(ports: Ports, state: StateDir, other: Running | undef
 async function portInUse(name: PartName, port: number, up: Running | undefined): Promise<CliError> {
   const holder = await holderOf(port);
   const who = holder === undefined ? 'another process' : `process ${holder.pid} (${holder.command || 'its command is hidden'})`;
-  const ofUp = up === undefined ? '' : `; toolyard up runs as process ${up.pid} (${up.command})`;
+  const ofUp = up === undefined ? '' : `, which belongs to the toolyard up that runs as process ${up.pid} (${up.command})`;
   return new CliError(exit.inUse, `port ${port} for ${name} is held by ${who}${ofUp}`, {
     next: `stop that process, or give this one other ports: --registry-port, --fetch-port, --sandbox-port (0 takes any free one), and its own --state DIR`,
   });

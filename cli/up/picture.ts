@@ -53,7 +53,7 @@ function addressOf({ urls }: StackModel, name: (typeof partNames)[number]): stri
 export function partWords(state: PartState, elapsedMs = 0): string {
   switch (state.is) {
     case 'starting':
-      return elapsedMs >= 1_000 ? `starts, ${seconds(elapsedMs)}` : 'starts';
+      return [state.reason === undefined ? 'starts' : safe(state.reason), ...(elapsedMs >= 1_000 ? [seconds(elapsedMs)] : [])].join(', ');
     case 'ready':
       return `ready in ${seconds(state.tookMs)}`;
     case 'unready':
@@ -93,9 +93,13 @@ function isolationLines({ parts }: StackModel, isolation: Isolation | undefined,
   return [`Sandboxes are isolated by ${paint.strong(safe(isolation.name))}`, ...gaps];
 }
 
+/** Columns for the names of one server's tools. */
+const TOOLS_WIDTH = 70;
+
 function toolLine({ name, tools }: DeclarationStatus): string[] {
   if (tools === undefined || tools.count === 0) return [];
-  const shown = tools.names.slice(0, 8).map((tool) => safe(tool));
+  const room = tools.names.map((_, i) => tools.names.slice(0, i + 1).join(', ').length).filter((length) => length <= TOOLS_WIDTH).length;
+  const shown = tools.names.slice(0, Math.max(room, 1)).map((tool) => safe(tool));
   return [`${clientName(name)}: ${shown.join(', ')}${tools.count > shown.length ? ` and ${tools.count - shown.length} more` : ''}`];
 }
 
@@ -136,7 +140,7 @@ function indent(line: string): string {
 export function happeningLines(happening: Happening, time: string, paint: Paint): string[] {
   const tones = { good: paint.good, bad: paint.bad, warn: paint.warn, plain: String } as const;
   const head = `${paint.dim(time)}  ${paint.strong(safe(happening.about))}  ${tones[happening.tone](safe(happening.what))}`;
-  return [head, ...happening.details.map((detail) => `            ${safe(detail)}`)];
+  return [head, ...happening.details.map((detail) => `${' '.repeat(10)}  ${safe(detail)}`)];
 }
 
 /** The line that stays at the bottom of a terminal: counts, and for what is withdrawn soon the time left. */

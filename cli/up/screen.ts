@@ -8,6 +8,8 @@ import { connectable, happeningLines, partLines, partWords, standing, summary, t
 import { happenings, told, type Happening } from './story.ts';
 
 const FRAME_MS = 100;
+/** Width of the time before each change. */
+const HANG = 10;
 
 /**
  * Shows a running stack: a live picture while it starts, then what is published and how to connect, then what changes. Where nothing can be
@@ -69,7 +71,7 @@ export class Screen {
     live?.draw(partLines(model, this.#elapsed(), paint));
     live?.keep();
     this.#terminal.line();
-    for (const line of summary(model, this.#facts, paint)) this.#terminal.line(line);
+    for (const line of summary(model, this.#facts, paint)) this.#terminal.line(line, isForCopying(line) ? undefined : 4);
     const view = viewOf(model);
     const servers = connectable(view);
     this.#terminal.data({
@@ -120,10 +122,15 @@ export class Screen {
 
   #tell(happening: Happening): void {
     const time = new Date().toTimeString().slice(0, 8);
-    for (const line of happeningLines(happening, time, this.#terminal.paint)) this.#terminal.line(line);
+    for (const line of happeningLines(happening, time, this.#terminal.paint)) this.#terminal.line(line, HANG);
   }
 
   #elapsed(): number {
     return performance.now() - this.#startedAt;
   }
+}
+
+/** What goes into a shell or a file is left in one piece, however wide it is. */
+function isForCopying(line: string): boolean {
+  return line.startsWith('    ');
 }

@@ -88,9 +88,10 @@ describe('what changed is told', () => {
   });
 
   test('the vanished file, and then the withdrawal', () => {
-    const leaving = declared('Withdrawing', [condition('Published', 'False', { message: 'it is withdrawn at 10:00' })]);
+    const withdrawAt = new Date(2026, 10, 30, 10, 0, 30).toISOString();
+    const leaving = declared('Withdrawing', [condition('Published', 'False')], { withdrawAt });
     expect(happenings(view(published), view(leaving))).toMatchObject([
-      { tone: 'warn', what: 'its file is gone: it is withdrawn at 10:00' },
+      { tone: 'warn', what: 'its file is gone; it is withdrawn at 10:00:30 unless it comes back' },
     ]);
     expect(happenings(view(leaving), view())).toMatchObject([{ about: 'org.example/weather 1.0.0', what: 'withdrawn from the registry' }]);
   });

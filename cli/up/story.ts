@@ -58,12 +58,16 @@ function tell(one: DeclarationStatus, before: DeclarationStatus | undefined): Ha
     case 'Deprecated':
       return { ...base, tone: 'warn', what: `deprecated: ${published}` };
     case 'Withdrawing':
-      return { ...base, tone: 'warn', what: `its file is gone: ${published}` };
+      return { ...base, tone: 'warn', what: `its file is gone${withdrawnAt(one)}` };
     case 'Refused':
       return { ...base, tone: 'bad', ...refusal(one, published) };
     default:
       return { ...base, tone: 'plain', what: pendingWhat(one) };
   }
+}
+
+function withdrawnAt({ withdrawAt }: DeclarationStatus): string {
+  return withdrawAt === undefined ? '' : `; it is withdrawn at ${new Date(withdrawAt).toTimeString().slice(0, 8)} unless it comes back`;
 }
 
 function publishedWord(before: DeclarationStatus | undefined): string {
@@ -86,10 +90,11 @@ function refusal(one: DeclarationStatus, published: string): Pick<Happening, 'wh
   return { what: `${count} in ${one.source}${rest}`, details: faults.map(faultLine) };
 }
 
-function pendingWhat({ conditions }: DeclarationStatus): string {
+function pendingWhat({ conditions, endpoint }: DeclarationStatus): string {
   const reachable = conditionOf(conditions, 'Reachable');
   const published = conditionOf(conditions, 'Published');
   if (reachable?.status === 'False') return `not published yet: ${reachable.message}`;
+  if (reachable?.reason === 'Asking') return `declared; its server is asked${endpoint === undefined ? '' : ` at ${endpoint}`}`;
   return published === undefined ? 'declared' : `not published yet: ${published.message}`;
 }
 
