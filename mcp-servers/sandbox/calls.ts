@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { SandboxError, type CommandResult, type FileAccess, type Placement, type SandboxInfo } from './backend.ts';
 import { decodeContent, encodeContent, printed } from './contents.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -38,44 +38,46 @@ export class Calls {
   }
 
   async delete({ sandbox_claim_name: name }: Input<'delete_sandbox'>): Promise<void> {
-    await this.#sandboxes.backend.delete(await this.#sandboxes.use(this.#principal, name, 0));
+    await this.#sandboxes.delete(this.#principal, name);
   }
 
-  async execute(input: Input<'execute_command'>, signal: AbortSignal): Promise<Output<'execute_command'>> {
-    const { command, timeout } = input;
+  async execute(
+    { sandbox_claim_name: name, command, timeout }: Input<'execute_command'>,
+    signal: AbortSignal,
+  ): Promise<Output<'execute_command'>> {
     if (command.includes('\0'))
       throw new SandboxError('invalid', 'the command has a NUL character, which no command line can hold; remove it');
     if (Buffer.byteLength(command) > MAX_COMMAND_BYTES) {
       throw new SandboxError('too-large', `the command has more than ${MAX_COMMAND_BYTES} bytes; upload it as a file and run that`);
     }
-    const handle = await this.#sandboxes.use(this.#principal, input.sandbox_claim_name, timeout * 1000);
-    const result = await this.#sandboxes.backend.execute(handle, { command, timeoutMs: timeout * 1000, signal });
+    await this.#sandboxes.use(this.#principal, name, timeout * 1000);
+    const result = await this.#sandboxes.backend.execute(name, { command, timeoutMs: timeout * 1000, signal });
     return commandOutput(result, timeout);
   }
 
   async upload(input: Input<'upload_file'>, signal: AbortSignal): Promise<Output<'upload_file'>> {
     const bytes = decodeContent(input.content, input.binary, this.#sandboxes.backend.describe().limits.fileBytes);
-    const { handle, access } = await this.#file(input, signal);
-    await this.#sandboxes.backend.writeFile(handle, access, bytes);
+    const access = await this.#file(input, signal);
+    await this.#sandboxes.backend.writeFile(input.sandbox_claim_name, access, bytes);
     return { bytes_written: bytes.length };
   }
 
   async download(input: Input<'download_file'>, signal: AbortSignal): Promise<Output<'download_file'>> {
-    const { handle, access } = await this.#file(input, signal);
-    const bytes = await this.#sandboxes.backend.readFile(handle, access);
+    const access = await this.#file(input, signal);
+    const bytes = await this.#sandboxes.backend.readFile(input.sandbox_claim_name, access);
     return { content: encodeContent(bytes, input.binary, input.path), bytes_read: bytes.length };
   }
 
   async list(input: Input<'list_files'>, signal: AbortSignal): Promise<Output<'list_files'>> {
-    const { handle, access } = await this.#file(input, signal);
-    const { entries, total } = await this.#sandboxes.backend.listFiles(handle, access, input.max_entries);
+    const access = await this.#file(input, signal);
+    const { entries, total } = await this.#sandboxes.backend.listFiles(input.sandbox_claim_name, access, input.max_entries);
     const listed = entries.map(({ name, size, type, modifiedAt }) => ({ name, size, type, mod_time: modifiedAt }));
     return { entries: listed, total_entries: total, truncated: total > listed.length };
   }
 
   async exists(input: Input<'file_exists'>, signal: AbortSignal): Promise<Output<'file_exists'>> {
-    const { handle, access } = await this.#file(input, signal);
-    return { exists: await this.#sandboxes.backend.fileExists(handle, access) };
+    const access = await this.#file(input, signal);
+    return { exists: await this.#sandboxes.backend.fileExists(input.sandbox_claim_name, access) };
   }
 
   async status({ sandbox_claim_name: name }: Input<'get_sandbox_status'>): Promise<Output<'get_sandbox_status'>> {
@@ -117,7 +119,7 @@ export class Calls {
   }
 
   async runCode(input: Input<'run_code'>, signal: AbortSignal): Promise<Output<'run_code'>> {
-    const { isolation, languages } = this.#sandboxes.backend.describe();
+    const { languages } = this.#sandboxes.backend.describe();
     // before it is ready the backend knows of no language; creating a sandbox waits for it or says why there is none
     if (languages.length > 0 && !languages.some(({ name }) => name === input.language)) {
       throw new SandboxError(
@@ -126,15 +128,15 @@ export class Calls {
       );
     }
     const result = await this.#inSandbox(input, signal, (handle) => this.#program(handle, input, signal));
-    return {
-      ...commandOutput(result, input.timeout),
-      isolation: isolation === 'none' ? this.#sandboxes.backend.describe().isolation : isolation,
-    };
+    return { ...commandOutput(result, input.timeout), isolation: this.#sandboxes.backend.describe().isolation };
   }
 
   async #inSandbox<T>(input: Input<'run_code'>, signal: AbortSignal, act: (handle: string) => Promise<T>): Promise<T> {
     const { sandbox_claim_name: name, timeout } = input;
-    if (name !== undefined) return act(await this.#sandboxes.use(this.#principal, name, timeout * 1000));
+    if (name !== undefined) {
+      await this.#sandboxes.use(this.#principal, name, timeout * 1000);
+      return act(name);
+    }
     const { handle } = await this.#create(
       { shutdown_after_seconds: timeout + 60, sandbox_ready_timeout: 60, namespace: input.namespace },
       signal,
@@ -150,7 +152,7 @@ export class Calls {
   async #program(handle: string, { language, code, timeout }: Input<'run_code'>, signal: AbortSignal): Promise<CommandResult> {
     const { backend } = this.#sandboxes;
     const { program, extension } = runners[language];
-    const path = `${WORKSPACE}/.program-${randomUUID()}.${extension}`;
+    const path = `${WORKSPACE}/.program-${randomBytes(4).toString('hex')}.${extension}`;
     const bytes = decodeContent(code, false, backend.describe().limits.fileBytes);
     const timeoutMs = timeout * 1000;
     await backend.writeFile(handle, { path, timeoutMs, signal }, bytes);
@@ -173,13 +175,10 @@ export class Calls {
     return this.#sandboxes.create(this.#principal, wish, signal);
   }
 
-  async #file(
-    { sandbox_claim_name: name, path, timeout }: Input<'file_exists'>,
-    signal: AbortSignal,
-  ): Promise<{ handle: string; access: FileAccess }> {
+  async #file({ sandbox_claim_name: name, path, timeout }: Input<'file_exists'>, signal: AbortSignal): Promise<FileAccess> {
     if (path.includes('\0')) throw new SandboxError('invalid', 'the path has a NUL character, which no path can hold; remove it');
-    const timeoutMs = timeout * 1000;
-    return { handle: await this.#sandboxes.use(this.#principal, name, timeoutMs), access: { path, timeoutMs, signal } };
+    await this.#sandboxes.use(this.#principal, name, timeout * 1000);
+    return { path, timeoutMs: timeout * 1000, signal };
   }
 }
 

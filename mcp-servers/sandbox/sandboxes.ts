@@ -65,21 +65,32 @@ export class Sandboxes {
   }
 
   /**
-   * The handle of a caller's own sandbox, whose end is put off because it is used for up to `busyMs` more.
+   * Puts off the end of a caller's own sandbox, because it is used now and for up to `busyMs` more.
    * @throws SandboxError `not-found`, in the same words whether there is none or it is somebody else's
    */
-  async use(principal: string, handle: string, busyMs: number): Promise<string> {
-    const info = await this.find(principal, handle);
-    if (info === undefined) throw notFound(handle);
-    const end = info.state === 'ended' ? undefined : renewedEnd(info.lifetime, busyMs, this.limits, this.#now());
+  async use(principal: string, handle: string, busyMs: number): Promise<void> {
+    const { state, lifetime } = await this.#own(principal, handle);
+    const end = state === 'ended' ? undefined : renewedEnd(lifetime, busyMs, this.limits, this.#now());
     if (end !== undefined) await this.backend.renew(handle, end);
-    return handle;
+  }
+
+  /** Done also when it had ended already. @throws SandboxError `not-found` */
+  async delete(principal: string, handle: string): Promise<void> {
+    const { state } = await this.#own(principal, handle);
+    if (state !== 'ended') await this.backend.delete(handle);
   }
 
   /** A caller's own sandbox; undefined when there is none or it is somebody else's. */
   async find(principal: string, handle: string): Promise<SandboxInfo | undefined> {
     const info = isHandle(handle) ? await this.backend.find(handle) : undefined;
     return info?.owner === this.#handles.owner(principal) ? info : undefined;
+  }
+
+  async #own(principal: string, handle: string): Promise<SandboxInfo> {
+    const info = await this.find(principal, handle);
+    if (info !== undefined) return info;
+    const name = JSON.stringify(handle.slice(0, 80));
+    throw new SandboxError('not-found', `you have no sandbox ${name}: it never was, or its time is over; create one with create_sandbox`);
   }
 
   async #create(
@@ -110,11 +121,4 @@ export class Sandboxes {
     this.#admitting = next.catch(() => {});
     return next;
   }
-}
-
-function notFound(handle: string): SandboxError {
-  return new SandboxError(
-    'not-found',
-    `you have no sandbox ${JSON.stringify(handle.slice(0, 80))}: it never was, was deleted, or its time is over; create one with create_sandbox`,
-  );
 }

@@ -206,6 +206,7 @@ export class LocalBackend implements SandboxBackend {
       return cell;
     } catch (error) {
       await cell?.remove('it did not start');
+      this.#log.warn({ handle, reason: (error as Error).message, complaint: cell?.guest.complaint }, 'a sandbox did not start');
       if (error instanceof SandboxError) throw error;
       if (signal.aborted) throw new SandboxError('cancelled', `the caller left before sandbox ${handle} had started; it was removed`);
       if (until.aborted)
@@ -222,6 +223,7 @@ export class LocalBackend implements SandboxBackend {
 
   #moveIn(tenant: Tenant, cell: Cell): void {
     tenant.info = { ...tenant.info, state: 'ready', message: 'commands can run in it' };
+    this.#log.info({ handle: tenant.info.handle, owner: tenant.info.owner }, 'sandbox started');
     void cell.guest.gone.then((why) => this.#end(tenant, why));
   }
 
@@ -233,7 +235,10 @@ export class LocalBackend implements SandboxBackend {
 
   /** Resolves when nothing is left of it, also when it is already being ended. */
   async #end(tenant: Tenant, why: string): Promise<void> {
-    if (this.#forget(tenant)) this.#ended.set(tenant.info.handle, { ...tenant.info, state: 'ended', message: why });
+    if (this.#forget(tenant)) {
+      this.#ended.set(tenant.info.handle, { ...tenant.info, state: 'ended', message: why });
+      this.#log.info({ handle: tenant.info.handle, why }, 'sandbox ended');
+    }
     const cell = await tenant.cell.catch(() => undefined);
     await cell?.remove(why);
   }

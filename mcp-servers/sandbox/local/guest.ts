@@ -75,12 +75,17 @@ export class Guest {
     this.#child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
     this.#child.stderr.on('data', (chunk: Buffer) => (this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT_BYTES)));
     this.#child.once('error', (error) => this.#ended(error.message));
-    this.#child.once('exit', (code, signal) => this.#ended(this.#ending ?? this.#ownEnd(code, signal)));
+    this.#child.once('exit', (code, signal) => this.#ended(this.#ending ?? `it ended by itself (${signal ?? `exit code ${code}`})`));
   }
 
   /** On the host; undefined when the program could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
+  }
+
+  /** What the programs that hold it wrote to their standard error, at most 4 KiB: for whoever runs the server, not for callers. */
+  get complaint(): string {
+    return this.#complaint.trim();
   }
 
   /** Resolves when commands can run. @throws GuestGone */
@@ -135,11 +140,6 @@ export class Guest {
     // something that the kernel has not ended yet may hold these open
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy();
     this.#gone.resolve(why);
-  }
-
-  #ownEnd(code: number | null, signal: NodeJS.Signals | null): string {
-    const complaint = this.#complaint.trim();
-    return `it ended by itself (${signal ?? `exit code ${code}`})${complaint === '' ? '' : `: ${complaint}`}`;
   }
 
   #read(chunk: Buffer): void {

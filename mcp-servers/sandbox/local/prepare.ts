@@ -73,7 +73,7 @@ async function attempt(site: Site, isolation: Isolation): Promise<Omit<Machine, 
     const check = judgeSelfCheck(Buffer.from(stdout).toString());
     return check.holds ? { isolation, languages: check.languages } : `${check.why} ${Buffer.from(stderr).toString().trim()}`;
   } catch (error) {
-    return (error as Error).message;
+    return [(error as Error).message, cell?.guest.complaint].join(' ').trim();
   } finally {
     await cell?.remove('the check is over');
   }
