@@ -7,6 +7,8 @@ export interface CachedPage {
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
+/** What an entry takes beside its body. */
+const ENTRY_BYTES = 512;
 
 /**
  * Finished answers by request target, in front of everything: nothing of a request is parsed when its answer is here. A commit empties it,
@@ -16,15 +18,18 @@ export class PageCache {
   readonly #pages: LRUCache<string, CachedPage>;
 
   constructor(maxBytes = MAX_BYTES) {
-    this.#pages = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ body }, target) => body.length + target.length + 1 });
+    this.#pages = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ body }, target) => body.length + target.length + ENTRY_BYTES });
   }
 
   get(target: string): CachedPage | undefined {
     return this.#pages.get(target);
   }
 
-  keep(target: string, page: CachedPage): void {
-    this.#pages.set(target, page);
+  keep(target: string, { type, body }: CachedPage): void {
+    // A copy of its own: a small Buffer is a slice of a shared one, and would keep all of that alive.
+    const own = Buffer.allocUnsafeSlow(body.length);
+    body.copy(own);
+    this.#pages.set(target, { type, body: own });
   }
 
   clear(): void {

@@ -87,8 +87,9 @@ export class Store {
 
   list(query: ListQuery): Page {
     const { where, values } = conditionsOf(query);
-    // The narrow index decides which records are on the page; only theirs are read from the table.
-    const keys = `SELECT name, version FROM records INDEXED BY listing ${where} ORDER BY name, version LIMIT ?`;
+    // A narrow index decides which records are on the page; only theirs are read from the table.
+    const index = query.onlyLatest ? 'one_latest' : 'listing';
+    const keys = `SELECT name, version FROM records INDEXED BY ${index} ${where} ORDER BY name, version LIMIT ?`;
     const sql = `SELECT name, version, ${RECORD} FROM (${keys}) JOIN records USING (name, version) ORDER BY name, version`;
     const rows = this.#sql(sql).all(...values, query.limit);
     const last = rows.at(-1);
