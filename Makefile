@@ -2,13 +2,13 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install up demo check test test-gvisor format clean
+.PHONY: help install up demo check test test-gvisor test-differential format clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
 
 help: ## list these targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: node_modules/.package-lock.json ## install the pinned packages (done by the others when needed)
 
@@ -31,6 +31,9 @@ test: install ## every test that needs no cluster: unit, real processes, real cl
 
 test-gvisor: install ## the sandbox tests under gVisor, built from its Go module where runsc is missing (Go; minutes, once)
 	@RUNSC=$$(./scripts/ensure-runsc) SANDBOX_ISOLATION=gvisor $(node) npx vitest run --project system test/sandbox $(reporters)
+
+test-differential: install ## the embedded registry against the official one, which is built and run here with a PostgreSQL of its own (Go; minutes, once)
+	@$(node) npx vitest run --config test/differential/vitest.config.ts $(or $(reporters),--reporter=verbose)
 
 format: install ## rewrite the code in the project's format
 	@$(node) npm run -s format

@@ -1,6 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
-/** Against a running official registry, so not part of the normal run: `npx vitest run --config test/differential/vitest.config.ts`. */
+/** Against the official registry, which takes Go and PostgreSQL, so not part of the normal run: `make test-differential`. */
 export default defineConfig({
-  test: { include: ['test/differential/**/*.test.ts'], testTimeout: 300_000, hookTimeout: 30_000, fileParallelism: false },
+  test: {
+    name: 'differential',
+    include: ['test/differential/**/*.test.ts'],
+    globalSetup: ['test/differential/global-setup.ts'],
+    testTimeout: 300_000,
+    hookTimeout: 30_000,
+    fileParallelism: false,
+  },
 });

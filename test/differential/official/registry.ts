@@ -1,0 +1,133 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { RegistryClient } from '../../../lib/registry-api/client.ts';
+import { RegistryError } from '../../../lib/registry-api/errors.ts';
+import { seedTokenSource } from '../../../lib/registry-api/token.ts';
+import { hasEnded, startChild, type Child } from './child.ts';
+import { startPostgres } from './postgres.ts';
+
+export interface OfficialSettings {
+  /** @default true: POST /auth/none gives tokens for the anonymous namespace */
+  readonly anonymousAuth?: boolean;
+  /** @default false: PostgreSQL does not wait for the disk; true for measurements */
+  readonly durable?: boolean;
+  /** more of the registry's own variables, without their prefix */
+  readonly more?: Readonly<Record<string, string>>;
+}
+
+/** A running official registry, empty at first, with its package checks off. */
+export interface RunningRegistry {
+  readonly url: string;
+  /** its signing seed, 64 hexadecimal digits, mode 600 */
+  readonly seedFile: string;
+  readonly pid: number;
+  /** Stops the registry and its database, and removes what they stored. */
+  close(): Promise<void>;
+}
+
+const START_MS = 60_000;
+const PORTS_TRIED = 5;
+const scripts = join(import.meta.dirname, '..', '..', '..', 'scripts');
+
+/**
+ * Starts the official registry with a PostgreSQL of its own; both are built or installed first where they are missing.
+ * @throws Error with what the program that failed said
+ */
+export async function startOfficialRegistry({
+  anonymousAuth = true,
+  durable = false,
+  more = {},
+}: OfficialSettings = {}): Promise<RunningRegistry> {
+  const [program, programs] = [await ensured('ensure-official-registry'), await ensured('ensure-postgres')];
+  const directory = await mkdtemp(join(tmpdir(), 'toolyard-official-'));
+  const undo = [() => rm(directory, { recursive: true, force: true })];
+  const close = async (): Promise<void> => {
+    for (const step of undo.splice(0).toReversed()) await step();
+  };
+  try {
+    const seedFile = join(directory, 'seed');
+    const seed = randomBytes(32).toString('hex');
+    await writeFile(seedFile, seed, { mode: 0o600 });
+    const postgres = await startPostgres({ programs, durable });
+    undo.push(() => postgres.close());
+    const settings = {
+      DATABASE_URL: postgres.url,
+      JWT_PRIVATE_KEY: seed,
+      ENABLE_ANONYMOUS_AUTH: String(anonymousAuth),
+      ENABLE_REGISTRY_VALIDATION: 'false',
+      ...more,
+    };
+    const { url, child } = await startOnFreePort(program, settings, seed);
+    undo.push(() => child.stop('SIGTERM'));
+    return { url, seedFile, pid: child.process.pid ?? 0, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Path that a script prints; what it has to say meanwhile goes to the terminal. */
+async function ensured(script: string): Promise<string> {
+  const running = promisify(execFile)(join(scripts, script), []);
+  running.child.stderr?.pipe(process.stderr);
+  try {
+    return (await running).stdout.trim();
+  } catch (error) {
+    throw new Error(`scripts/${script} failed; it says why above`, { cause: error });
+  }
+}
+
+interface Started {
+  readonly url: string;
+  readonly child: Child;
+}
+
+/** The registry does not tell which port it got, so it is told one; somebody else may take that first. */
+async function startOnFreePort(program: string, settings: Readonly<Record<string, string>>, seed: string): Promise<Started> {
+  let said = '';
+  for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
+    const address = `127.0.0.1:${await freePort()}`;
+    const own = Object.entries({ ...settings, SERVER_ADDRESS: address }).map(([name, value]) => [`MCP_REGISTRY_${name}`, value]);
+    // without the variables of whoever runs this: PG* would change which database it takes
+    const child = startChild(program, [], { env: Object.fromEntries(own) as NodeJS.ProcessEnv });
+    const url = `http://${address}`;
+    if (await answers(url, seed, child)) return { url, child };
+    await child.stop('SIGKILL');
+    said = child.said();
+    if (!said.includes('address already in use')) break;
+  }
+  throw new Error(`the official registry did not start: ${said}`);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Whether this very registry answers, database included: another one on that port would not know the seed. */
+async function answers(url: string, seed: string, child: Child): Promise<boolean> {
+  const client = new RegistryClient({ url, tokens: seedTokenSource({ readSeed: async () => seed }) });
+  const deadline = performance.now() + START_MS;
+  while (!hasEnded(child.process) && performance.now() < deadline) {
+    const code = await client.setStatus({ name: 'no.such/server', version: '1.0.0', status: 'deleted' }).then(
+      () => undefined,
+      (error: unknown) => (error instanceof RegistryError ? error.code : undefined),
+    );
+    if (code === 'not-found') return true;
+    if (code === 'unauthorized') return false;
+    await delay(50);
+  }
+  return false;
+}
