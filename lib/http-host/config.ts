@@ -23,6 +23,13 @@ export const httpHostSettings = {
     .max(300)
     .default(5)
     .describe('time between reporting unready and no longer accepting requests, when told to stop'),
+  FINISH_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(300)
+    // with DRAIN_SECONDS=5 within Kubernetes' default grace period of 30 s
+    .default(20)
+    .describe('time for requests in flight to finish after that; then they are cut'),
   LOG_LEVEL: z.enum(logLevels).default('info').describe('least serious log entries to write'),
 };
 

@@ -175,7 +175,7 @@ test('pipelined requests are answered in their order', async () => {
 
 test('garbage after a request whose answer is due cuts the connection instead of answering in its place', async () => {
   const never = gate();
-  const host = await start({ handler: () => never.opened }, { finishTimeoutMs: 10 });
+  const host = await start({ settings: settings({ FINISH_SECONDS: 0.01 }), handler: () => never.opened });
   const socket = dial(host);
   socket.write('GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n\u0000\u0000\r\n\r\n');
   expect(await said(socket)).toBe('');
@@ -258,7 +258,7 @@ test('told to stop, it is unready at once, accepts for the grace period, finishe
 
 test('a request that never finishes does not keep a process from stopping', async () => {
   const begun = gate();
-  const host = await start({ handler: begun.open }, { finishTimeoutMs: 20 });
+  const host = await start({ settings: settings({ FINISH_SECONDS: 0.02 }), handler: begun.open });
   const answer = fetch(host.url);
   await begun.opened;
   await Promise.all([host.close(), host.close()]);
@@ -266,7 +266,7 @@ test('a request that never finishes does not keep a process from stopping', asyn
 });
 
 test('an idle keep-alive connection does not delay stopping', async () => {
-  const host = await start({}, { finishTimeoutMs: 60_000 });
+  const host = await start({ settings: settings({ FINISH_SECONDS: 60 }) });
   const socket = dial(host);
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await once(socket, 'data');

@@ -35,7 +35,7 @@ export interface HttpHost {
   readonly tlsUrl?: string;
   /** `http://127.0.0.1:PORT/metrics` */
   readonly metricsUrl?: string;
-  /** Reports unready, accepts requests for DRAIN_SECONDS more, finishes those in flight (at most 20 s), then calls onClose. */
+  /** Reports unready, accepts requests for DRAIN_SECONDS more, gives those in flight FINISH_SECONDS to finish, then calls onClose. */
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export async function startHttpHost(options: HttpHostOptions): Promise<HttpHost>
     const urls = await openAll(options, traffic, servers);
     options.log.info(urls, 'listening');
     let closing: Promise<void> | undefined;
-    return { ...urls, close: () => (closing ??= drain(options, limits, { traffic, servers })) };
+    return { ...urls, close: () => (closing ??= drain(options, traffic, servers)) };
   } catch (error) {
     await servers.stop();
     throw error;
@@ -89,18 +89,14 @@ function metricsListener(metrics: Registry, log: Log) {
   };
 }
 
-async function drain(
-  options: HttpHostOptions,
-  limits: HttpLimits,
-  { traffic, servers }: { traffic: Traffic; servers: Servers },
-): Promise<void> {
+async function drain(options: HttpHostOptions, traffic: Traffic, servers: Servers): Promise<void> {
   const { settings, log } = options;
   log.info({ seconds: settings.DRAIN_SECONDS }, 'stopping: unready, still accepting');
   traffic.drain();
   if (settings.DRAIN_SECONDS > 0) await delay(settings.DRAIN_SECONDS * 1000);
   const stopped = servers.stop();
   const late = new AbortController();
-  await Promise.race([traffic.idle(), delay(limits.finishTimeoutMs, undefined, { signal: late.signal }).catch(() => {})]);
+  await Promise.race([traffic.idle(), delay(settings.FINISH_SECONDS * 1000, undefined, { signal: late.signal }).catch(() => {})]);
   late.abort();
   servers.cut();
   await stopped;

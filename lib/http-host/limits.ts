@@ -16,8 +16,6 @@ export interface HttpLimits {
   readonly maxInFlight: number;
   /** time for one readiness check, milliseconds; then the process counts as unready */
   readonly readyTimeoutMs: number;
-  /** time for the requests in flight to finish once nothing more is accepted, milliseconds; then they are cut */
-  readonly finishTimeoutMs: number;
 }
 
 export const defaultLimits: HttpLimits = {
@@ -31,6 +29,4 @@ export const defaultLimits: HttpLimits = {
   // each may hold a whole body in memory
   maxInFlight: 256,
   readyTimeoutMs: 5000,
-  // with DRAIN_SECONDS=5 within Kubernetes' default grace period of 30 s
-  finishTimeoutMs: 20_000,
 };
