@@ -36,7 +36,10 @@ export async function demo({ home }: { home: string }, terminal: Terminal): Prom
   cleanup.defer(() => allowed.close());
   cleanup.defer(() => other.close());
 
-  const stack = await start({ home, state, allowed }, steps, (stop) => cleanup.defer(stop));
+  const stack = await start({ home, state, allowed }, steps, (stop) => {
+    if (interrupted.signal.aborted) void stop();
+    else cleanup.defer(stop);
+  });
   const found = await discover(stack.model.urls.registry, steps);
   const fetch = await connect(found.fetch);
   cleanup.defer(() => fetch.close());

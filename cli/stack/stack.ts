@@ -181,6 +181,16 @@ async function portInUse(name: PartName, port: number, up: Running | undefined):
   });
 }
 
+/** Whoever presses Ctrl-C does not want calls to end first. An empty setting counts as unset. */
+const hostSettings = {
+  HOST: '127.0.0.1',
+  METRICS_PORT: 'off',
+  DRAIN_SECONDS: '0',
+  FINISH_SECONDS: '0.5',
+  TLS_CERT_FILE: '',
+  TLS_KEY_FILE: '',
+};
+
 function specOf(name: PartName, ports: Ports, { home, state, env }: StackOptions): PartSpec {
   const own: Record<PartName, NodeJS.ProcessEnv> = {
     registry: { DATABASE_FILE: state.database, JWT_PRIVATE_KEY_FILE: state.registrySeed, ALLOW_LOCAL_REMOTES: 'true' },
@@ -192,17 +202,7 @@ function specOf(name: PartName, ports: Ports, { home, state, env }: StackOptions
     main: join(home, 'mcp-servers', name, 'main.ts'),
     url: addressOf(ports[name]),
     log: state.log(name),
-    // an empty setting counts as unset
-    env: {
-      ...env,
-      ...own[name],
-      HOST: '127.0.0.1',
-      PORT: String(ports[name]),
-      METRICS_PORT: 'off',
-      DRAIN_SECONDS: '0',
-      TLS_CERT_FILE: '',
-      TLS_KEY_FILE: '',
-    },
+    env: { ...env, ...own[name], ...hostSettings, PORT: String(ports[name]) },
   };
 }
 
