@@ -35,7 +35,9 @@ export async function startServer(main: string, env: Record<string, string> = {}
     createInterface({ input: child.stdout }).on('line', (line) => {
       log += `${line}\n`;
       const found = /"url":"(http:[^"]+)".*"msg":"listening"/.exec(line)?.[1];
-      if (found !== undefined) resolve(found);
+      if (found === undefined) return;
+      clearTimeout(timer);
+      resolve(found);
     });
     void exited.then(([code]) => fail(`ended with ${code}`)).finally(() => clearTimeout(timer));
   });
