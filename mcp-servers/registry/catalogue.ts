@@ -107,8 +107,7 @@ function messageOf(official: OfficialMeta | undefined): Html | undefined {
 }
 
 function versionsOf(store: Store, name: string): Html {
-  const states = store.states(name);
-  const shown = states.slice(0, VERSIONS_SHOWN);
+  const shown = store.states(name, VERSIONS_SHOWN);
   const url = `/v0.1/servers/${encodeURIComponent(name)}/versions`;
   const items = shown.map(
     ({ version, status, isLatest }) =>
@@ -117,7 +116,7 @@ function versionsOf(store: Store, name: string): Html {
         <span class="${status}">${status}</span>${isLatest ? ', latest' : ''}
       </li>`,
   );
-  const rest = states.length - shown.length;
+  const rest = store.count(name) - shown.length;
   return html`<ul class="versions">
     ${items}${rest > 0 ? html`<li><a href="${url}">${rest} more</a></li>` : undefined}
   </ul>`;

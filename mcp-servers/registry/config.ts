@@ -3,11 +3,13 @@ import { httpHostSettings } from '../../lib/http-host/config.ts';
 
 const flag = z.stringbool({ error: 'true or false' }).default(false);
 
-/** What the embedded registry can be told. Metrics are at /metrics of the same port, as in the official registry. */
+// Metrics are at /metrics of the same port, as in the official registry.
+const { METRICS_PORT: _, ...hostSettings } = httpHostSettings;
+
+/** What the embedded registry can be told. */
 export const registryConfig = z.object({
-  ...httpHostSettings,
+  ...hostSettings,
   PORT: httpHostSettings.PORT.default(8080),
-  METRICS_PORT: z.literal('off').default('off').describe('not used: /metrics is served on PORT'),
   DATABASE_FILE: z.string().default('.toolyard/registry.sqlite').describe('SQLite file of all records, created when missing'),
   JWT_PRIVATE_KEY_FILE: z.string().describe('file with the signing seed of tokens, 64 hexadecimal digits; who has it can publish'),
   ALLOW_LOCAL_REMOTES: flag.describe('also take remotes with http or on this machine, which the official registry refuses'),

@@ -4,7 +4,7 @@ import { cacheable, createApi, type Registry } from './api.ts';
 import type { RegistryMetrics } from './metrics.ts';
 import type { PageCache } from './page-cache.ts';
 import { Problem } from './problem.ts';
-import { routeOf } from './routes.ts';
+import { routeOf, type RouteName } from './routes.ts';
 import type { Site } from './site.ts';
 import { cleanPath, percentDecode, targetOf, type Target } from './target.ts';
 
@@ -46,11 +46,18 @@ export function createHandler({ registry, pages, site, metrics, log }: HandlerOp
       const page = isRead(request) ? await site(target.path, target.query) : undefined;
       return page === undefined ? notFound(target) : { status: 200, ...page };
     }
-    const started = performance.now();
-    const text = await api({ route, query: target.query, request });
-    metrics.answered(route.to, (performance.now() - started) / 1000);
+    const text = await timed(route.to, () => api({ route, query: target.query, request }));
     if (text === undefined) return notFound(target);
     return { status: 200, type: 'application/json', body: `${text}\n`, keep: cacheable.has(route.to) };
+  };
+
+  const timed = async <T>(operation: RouteName, work: () => T | Promise<T>): Promise<T> => {
+    const started = performance.now();
+    try {
+      return await work();
+    } finally {
+      metrics.answered(operation, (performance.now() - started) / 1000);
+    }
   };
 
   const replyFor = async (request: IncomingMessage): Promise<Reply> => {
@@ -67,11 +74,11 @@ export function createHandler({ registry, pages, site, metrics, log }: HandlerOp
     const page = isRead(request) ? pages.get(url) : undefined;
     if (page !== undefined) {
       metrics.answered('cached page', 0);
-      return send(response, { status: 200, type: page.type }, page.body);
+      return send(response, { status: 200, ...page }, page.body);
     }
     const reply = await replyFor(request);
     const body = Buffer.from(reply.body);
-    if (reply.keep === true) pages.keep(url, { type: reply.type, body });
+    if (reply.keep === true) pages.keep(url, { type: reply.type, headers: reply.headers ?? {}, body });
     send(response, reply, body);
   };
 }

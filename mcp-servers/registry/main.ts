@@ -53,7 +53,7 @@ export async function startRegistry(
   try {
     return await startHttpHost({
       part: 'registry',
-      settings,
+      settings: { ...settings, METRICS_PORT: 'off' },
       handler: createHandler({ registry, pages, site: createSite(store, metrics.register), metrics, log }),
       ready: () => {
         // Throws when the file cannot be read any more.

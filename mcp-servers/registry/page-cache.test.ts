@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PageCache } from './page-cache.ts';
 
-const page = (bytes: number) => ({ type: 'application/json', body: Buffer.alloc(bytes) });
+const page = (bytes: number) => ({ type: 'application/json', headers: {}, body: Buffer.alloc(bytes) });
 
 test('what it holds stays below its bytes, and the page used least recently goes first', () => {
   const pages = new PageCache(4096);

@@ -1,8 +1,10 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
 
 /** A finished answer of a reading route. */
 export interface CachedPage {
   readonly type: string;
+  readonly headers: OutgoingHttpHeaders;
   readonly body: Buffer;
 }
 
@@ -25,11 +27,11 @@ export class PageCache {
     return this.#pages.get(target);
   }
 
-  keep(target: string, { type, body }: CachedPage): void {
+  keep(target: string, { body, ...rest }: CachedPage): void {
     // A copy of its own: a small Buffer is a slice of a shared one, and would keep all of that alive.
     const own = Buffer.allocUnsafeSlow(body.length);
     body.copy(own);
-    this.#pages.set(target, { type, body: own });
+    this.#pages.set(target, { ...rest, body: own });
   }
 
   clear(): void {

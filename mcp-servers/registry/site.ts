@@ -8,6 +8,8 @@ export interface SitePage {
   readonly type: string;
   readonly body: string;
   readonly headers?: OutgoingHttpHeaders;
+  /** may be given again until the next commit */
+  readonly keep?: boolean;
 }
 
 /** What the registry shows outside its API; undefined where there is nothing. */
@@ -19,7 +21,7 @@ export function createSite(store: Store, metrics: Metrics): Site {
   const yaml = toYaml(openapi).trimStart();
   const json = JSON.stringify(openapi);
   const pages: Readonly<Record<string, (query: string | undefined) => SitePage | Promise<SitePage>>> = {
-    '/': (query) => ({ type: 'text/html; charset=utf-8', body: catalogue(store, query), headers: pageHeaders }),
+    '/': (query) => ({ type: 'text/html; charset=utf-8', body: catalogue(store, query), headers: pageHeaders, keep: true }),
     '/docs': () => ({ type: 'text/plain; charset=utf-8', body: yaml }),
     '/openapi.yaml': () => ({ type: 'application/openapi+yaml', body: yaml }),
     '/openapi.json': () => ({ type: 'application/openapi+json', body: json }),

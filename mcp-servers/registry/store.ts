@@ -54,6 +54,9 @@ export interface Records {
 const RECORD = `'{"server":' || document || ',"_meta":{"${OFFICIAL_META}":' || meta || '}}' AS record`;
 const STATE = 'name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest';
 
+/** SQLite's LIMIT without an end. */
+const ALL = -1;
+
 /** All SQL of the registry. Names and versions compare bytewise, as under collation C. */
 export class Store {
   readonly #database: DatabaseSync;
@@ -69,7 +72,7 @@ export class Store {
       state: (name, version) => this.#state('name = ? AND version = ?', name, version),
       latest: (name) => this.#state('name = ? AND is_latest = 1', name),
       states: (name) => this.states(name),
-      count: (name) => Number(this.#sql('SELECT count(*) AS count FROM records WHERE name = ?').get(name)?.['count']),
+      count: (name) => this.count(name),
       insert: (state, document) => this.#insert(state, document),
       replaceDocument: (state, document) => this.#replaceDocument(state, document),
       saveState: (state) => this.#saveState(state),
@@ -102,9 +105,14 @@ export class Store {
     return this.#sql(sql).all(name).map(recordOf);
   }
 
-  /** The newest publication first. */
-  states(name: string): RecordState[] {
-    return this.#sql(`SELECT ${STATE} FROM records WHERE name = ? ORDER BY published_at DESC`).all(name).map(stateOf);
+  /** The newest publication first, at most `limit` of them. */
+  states(name: string, limit = ALL): RecordState[] {
+    return this.#sql(`SELECT ${STATE} FROM records WHERE name = ? ORDER BY published_at DESC LIMIT ?`).all(name, limit).map(stateOf);
+  }
+
+  /** Versions of a name, deleted ones included. */
+  count(name: string): number {
+    return Number(this.#sql('SELECT count(*) AS count FROM records WHERE name = ?').get(name)?.['count']);
   }
 
   /** Finished JSON text. `latest` is a version like any other here. */
