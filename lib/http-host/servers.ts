@@ -63,9 +63,10 @@ function watchConnections(server: Server): void {
     if (unambiguous && socket.writable && error.code !== 'ECONNRESET') answerUnreadable(error, socket);
     else socket.destroy();
   });
-  // nothing moved on this connection for a while: fine only while its client waits for us
+  // nothing moved on this connection for a while: fine while its client waits for us; before its first request the headers' time counts
   server.on('timeout', (socket) => {
-    const waiting = answersTo(socket).size > 0 && socket.writableLength === 0;
+    const open = answers.get(socket);
+    const waiting = open === undefined || (open.size > 0 && socket.writableLength === 0);
     if (!waiting) socket.destroy();
   });
 }
