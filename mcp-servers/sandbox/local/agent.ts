@@ -204,10 +204,11 @@ async function list({ id, path, maxEntries }: Extract<AgentRequest, { do: 'list'
   let total = 0;
   for await (const entry of await opendir(directory)) {
     total += 1;
-    if (names.length < maxEntries) names.push(entry.name);
+    // the first ones by name, of however many there are
+    if (names.push(entry.name) >= 2 * maxEntries) names.sort().splice(maxEntries);
   }
   const entries = [];
-  for (const name of names.sort()) {
+  for (const name of names.sort().slice(0, maxEntries)) {
     const found = await stat(join(directory, name)).catch(() => statOfLink(join(directory, name)));
     if (found === undefined) continue;
     entries.push({ name, size: found.size, type: found.isDirectory() ? 'directory' : 'file', modifiedAt: found.mtimeMs / 1000 });

@@ -53,17 +53,21 @@ export class Cell {
     const { id, end } = this.guest.ask('run', { command, outputBytes }, (stream, data) => output[stream].add(data));
     const stopping = this.#stoppable(id, { timeoutMs, signal });
     const reason = () => stopping.reason ?? (this.#outOfMemoryKills > killsBefore ? 'memory' : undefined);
-    const kept = () => ({ stdout: output.stdout.bytes, stderr: output.stderr.bytes });
+    const kept = (unsent = { stdout: 0, stderr: 0 }) => ({
+      stdout: output.stdout.bytes,
+      stderr: output.stderr.bytes,
+      dropped: { stdout: unsent.stdout + output.stdout.dropped, stderr: unsent.stderr + output.stderr.dropped },
+    });
     try {
       const { exitCode, dropped } = await end;
-      return { ...this.#outcome(reason(), exitCode), ...kept(), dropped };
+      return { ...this.#outcome(reason(), exitCode), ...kept(dropped) };
     } catch (error) {
       const why = reason();
       if (!(error instanceof GuestGone) || (why !== 'timeout' && why !== 'memory')) throw error;
       // a limit was met and the sandbox had to go with the command: what was written is still the answer
       const outcome = this.#outcome(why, KILLED);
       const note = `${outcome.note ?? 'the command did not stop when told to'}; the sandbox ended with it: create another`;
-      return { ...outcome, ...kept(), note, dropped: { stdout: output.stdout.dropped, stderr: output.stderr.dropped } };
+      return { ...outcome, ...kept(), note };
     } finally {
       stopping.done();
     }

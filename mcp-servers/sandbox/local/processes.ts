@@ -47,12 +47,12 @@ function statOf(pid: number): string[] | undefined {
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** The numbers in a file that lists processes. */
+/** The numbers in a file that lists processes. A process outside of this one's namespace is listed as 0, which no caller could use. */
 export function numbers(text: string): number[] {
   return text
     .split(/\s+/)
-    .filter((word) => word !== '')
-    .map(Number);
+    .map(Number)
+    .filter((pid) => pid > 0);
 }
 
 function listed(directory: string): string[] {

@@ -1,0 +1,447 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CommandResult, SandboxBackend, SandboxError, SandboxOrder } from '../../mcp-servers/sandbox/backend.ts';
+
+const MIB = 1024 * 1024;
+const never = new AbortController().signal;
+
+/** What a backend under this suite must be set to: tight enough for the bombs to go off in no time. */
+export const suiteLimits = { memoryBytes: 256 * MIB, diskBytes: 32 * MIB, processes: 128, cpus: 1 };
+export const suiteSettings = { limits: suiteLimits, outputBytes: 64 * 1024, fileBytes: MIB };
+
+/** What every backend must do, whatever isolates it. The backend is started once, with `suiteSettings`. */
+export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBackend>): void {
+  describe(`sandboxes of the ${name}`, () => {
+    let backend: SandboxBackend;
+    let guest: Guest;
+
+    beforeAll(async () => {
+      backend = await open();
+      guest = new Guest(backend, 'sb-suite');
+      await guest.create();
+    });
+    afterAll(() => backend.close());
+
+    describe('commands', () => {
+      test('a recursive Fibonacci program written into the sandbox prints 610 for n = 15', async () => {
+        await guest.write('fib.py', 'def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\nprint(fib(15))\n');
+        expect(await guest.run('python3 fib.py')).toMatchObject({ exitCode: 0, stdout: '610\n', stderr: '' });
+      });
+
+      test('Python, Node and bash run; a shell understands pipes, variables and redirections, also to /dev/stderr', async () => {
+        expect(await guest.run('node -p "6 * 7"')).toMatchObject({ stdout: '42\n' });
+        const script = 'words=(a b c); echo "${words[@]}" | tr a-z A-Z | tee /dev/stderr > /dev/stdout';
+        expect(await guest.run(script)).toMatchObject({ exitCode: 0, stdout: 'A B C\n', stderr: 'A B C\n' });
+      });
+
+      test('exit codes are passed on; a signal counts as 128 and its number', async () => {
+        expect(await guest.run('exit 7')).toMatchObject({ exitCode: 7 });
+        expect(await guest.run('no-such-program')).toMatchObject({ exitCode: 127 });
+        expect(await guest.run('kill -TERM $$')).toMatchObject({ exitCode: 143 });
+      });
+
+      test('output that is no text comes through byte for byte', async () => {
+        const { stdout } = await backend.execute(guest.handle, {
+          command: String.raw`printf '\x00\xff\n'`,
+          timeoutMs: 5_000,
+          signal: never,
+        });
+        expect([...stdout]).toEqual([0, 255, 10]);
+      });
+
+      test('files stay for the next command; processes end with theirs', async () => {
+        await guest.run(`echo kept > state; ${heart('left')}; ${heart('disowned')} & until [ -s left ] && [ -s disowned ]; do :; done`);
+        expect(await guest.run('cat state')).toMatchObject({ stdout: 'kept\n' });
+        expect(await guest.beats('left', 'disowned')).toBe(false);
+      });
+
+      test('a command that left something in the background with its output open does not wait for it', async () => {
+        const { ms, stdout } = await guest.run('sleep 1112 & echo done');
+        expect(stdout).toBe('done\n');
+        expect(ms).toBeLessThan(3_000);
+      });
+
+      test('a timeout keeps what was printed and kills everything, whatever the program does against it', async () => {
+        const stubborn = `trap "" TERM INT HUP; ${heart('stubborn')}; echo partial; echo problem >&2; while :; do :; done`;
+        const result = await guest.run(stubborn, { timeoutMs: 400 });
+        expect(result).toMatchObject({ exitCode: 124, timedOut: true, stdout: 'partial\n', stderr: 'problem\n' });
+        expect(result.ms).toBeLessThan(3_000);
+        expect(await guest.beats('stubborn')).toBe(false);
+      });
+
+      test('a caller who leaves ends his command', async () => {
+        const leaving = new AbortController();
+        const gone = guest.run(`${heart('abandoned')}; sleep 60`, { signal: leaving.signal });
+        await guest.appears('abandoned');
+        leaving.abort();
+        await expect(gone).rejects.toMatchObject({ code: 'cancelled' });
+        expect(await guest.beats('abandoned')).toBe(false);
+      });
+
+      test('the heartbeat that these tests look for is seen while it beats', async () => {
+        const beating = guest.run(`${heart('alive')}; sleep 2`);
+        await guest.appears('alive');
+        expect(await guest.beats('alive')).toBe(true);
+        await beating;
+      });
+
+      test('output is cut at its limit, the rest counted, and the program can end', async () => {
+        const result = await guest.run('head -c 200000 /dev/zero; echo end >&2');
+        expect(result).toMatchObject({ exitCode: 0, stderr: 'end\n', dropped: { stdout: 200_000 - suiteSettings.outputBytes, stderr: 0 } });
+        expect(result.stdout).toHaveLength(suiteSettings.outputBytes);
+      });
+
+      test('sixteen commands at once neither mix nor disturb each other; the next one is told to come later', async () => {
+        const numbers = Array.from({ length: 16 }, (_, index) => index);
+        const running = numbers.map((index) => guest.run(`sleep 0.5; echo ${index}; echo ${index} >&2`, { timeoutMs: 20_000 }));
+        await expect(guest.run('echo too many')).rejects.toMatchObject({ code: 'busy' });
+        const results = await Promise.all(running);
+        expect(results.map(({ stdout, stderr }) => [stdout, stderr])).toEqual(numbers.map((index) => [`${index}\n`, `${index}\n`]));
+      });
+    });
+
+    describe('files', () => {
+      test('what is uploaded is downloaded, byte for byte, and missing directories are made', async () => {
+        const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 7) % 256);
+        await backend.writeFile(guest.handle, guest.at('a/b/c.bin'), bytes);
+        expect(Buffer.from(await backend.readFile(guest.handle, guest.at('/workspace/a/b/c.bin'))).equals(bytes)).toBe(true);
+        await backend.writeFile(guest.handle, guest.at('a/b/c.bin'), new Uint8Array());
+        expect(await backend.readFile(guest.handle, guest.at('a/b/c.bin'))).toHaveLength(0);
+      });
+
+      test('a directory is listed by name, with sizes, types and times, up to the limit', async () => {
+        await guest.run('mkdir -p listed/sub; printf 12345 > listed/five; ln -s nowhere listed/dangling; touch -d @1000000000 listed/five');
+        const { entries, total } = await backend.listFiles(guest.handle, guest.at('listed'), 10);
+        expect(total).toBe(3);
+        expect(entries.map(({ name, type }) => [name, type])).toEqual([
+          ['dangling', 'file'],
+          ['five', 'file'],
+          ['sub', 'directory'],
+        ]);
+        expect(entries[1]).toMatchObject({ size: 5, modifiedAt: 1_000_000_000 });
+        const some = await backend.listFiles(guest.handle, guest.at('listed'), 2);
+        expect([some.entries.length, some.total]).toEqual([2, 3]);
+      });
+
+      test('existence is told for files, directories and what is not there', async () => {
+        await guest.write('there', 'x');
+        const found = await Promise.all(
+          ['there', '.', 'not-there', 'there/below'].map((path) => backend.fileExists(guest.handle, guest.at(path))),
+        );
+        expect(found).toEqual([true, true, false, false]);
+      });
+
+      test.each([
+        ['reading what is not there', 'no-such-file', (path: string) => backend.readFile(guest.handle, guest.at(path)), 'not-there'],
+        ['reading a directory', 'wrong-kind', (path: string) => backend.readFile(guest.handle, guest.at(path)), '.'],
+        ['reading a device without end', 'wrong-kind', (path: string) => backend.readFile(guest.handle, guest.at(path)), '/dev/zero'],
+        ['reading a pipe that nobody writes to', 'wrong-kind', (path: string) => backend.readFile(guest.handle, guest.at(path)), 'pipe'],
+        [
+          'writing to a pipe that nobody reads',
+          'wrong-kind',
+          (path: string) => backend.writeFile(guest.handle, guest.at(path), text('x')),
+          'pipe',
+        ],
+        [
+          'writing outside of what is writable',
+          'denied',
+          (path: string) => backend.writeFile(guest.handle, guest.at(path), text('x')),
+          '/usr/x',
+        ],
+        ['reading more than is allowed', 'too-large', (path: string) => backend.readFile(guest.handle, guest.at(path)), 'large'],
+        ['listing what is not a directory', 'wrong-kind', (path: string) => backend.listFiles(guest.handle, guest.at(path), 9), 'large'],
+        ['listing what is not there', 'no-such-file', (path: string) => backend.listFiles(guest.handle, guest.at(path), 9), 'not-there'],
+      ])('%s is refused as %s', async (_what, code, act, path) => {
+        await guest.run(`[ -p pipe ] || mkfifo pipe; head -c ${2 * MIB} /dev/zero > large`);
+        await expect(act(path)).rejects.toMatchObject({ code });
+      });
+
+      test('a link that leads out of the sandbox leads nowhere: the host has no such file there', async () => {
+        await guest.run('ln -sfn /etc/shadow shadow; ln -sfn / root; ln -sfn ../../../../../../etc/hostname up; ln -sfn /proc/1/root proc');
+        await expect(guest.read('shadow')).rejects.toMatchObject({ code: 'no-such-file' });
+        await expect(guest.read('up')).rejects.toMatchObject({ code: 'no-such-file' });
+        await expect(guest.read('root/etc/machine-id')).rejects.toMatchObject({ code: 'no-such-file' });
+        await expect(guest.write('root/usr/bin/evil', 'x')).rejects.toMatchObject({ code: 'denied' });
+        const { entries } = await backend.listFiles(guest.handle, guest.at('root'), 100);
+        expect(entries.map((entry) => entry.name)).not.toContain('root');
+      });
+
+      test('a file that is swapped for a link while it is read gives the one or the other of the sandbox, never anything else', async () => {
+        const swapping = guest.run(
+          'echo mine > swapped; while :; do ln -sfn /etc/passwd swapped; rm -f swapped; echo mine > swapped; done',
+          { timeoutMs: 1_000 },
+        );
+        const seen = new Set<string>();
+        for (let round = 0; round < 100; round += 1) {
+          seen.add(await guest.read('swapped').catch((error: SandboxError) => error.code));
+        }
+        await swapping;
+        for (const content of seen)
+          expect(content).toMatch(/^(mine\n|root:x:0:0:root:\/root:\/bin\/sh\n[^]*sandbox[^]*|no-such-file||denied)$/);
+      });
+    });
+
+    describe('what holds', () => {
+      test('code is nobody: no root, no capabilities, no way to gain any, none of the server’s environment', async () => {
+        process.env['TOOLYARD_TEST_SECRET'] = 'hunter2';
+        const { stdout } = await guest.run(
+          'id -u; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status | tr -d "\\t "; env; cat /proc/[0-9]*/environ | tr "\\0" "\\n"',
+        );
+        expect(stdout).toMatch(/^1000\nCapPrm:0+\nCapEff:0+\nNoNewPrivs:1\n/);
+        expect(stdout).not.toContain('hunter2');
+      });
+
+      test('there is no network: no interface but loopback, no address, no name', async () => {
+        const program = [
+          'import socket',
+          'def attempt(what):',
+          '    try: what(); print("reached")',
+          '    except OSError as error: print("refused")',
+          'for target in [("1.1.1.1", 53), ("169.254.169.254", 80), ("127.0.0.1", 22)]:',
+          '    attempt(lambda: socket.create_connection(target, timeout=2))',
+          'attempt(lambda: socket.getaddrinfo("example.com", 80))',
+          'attempt(lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))',
+          'attempt(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))',
+          'print([name for _, name in socket.if_nameindex()])',
+        ];
+        await guest.write('net.py', program.join('\n'));
+        expect((await guest.run('python3 net.py')).stdout).toBe(`${'refused\n'.repeat(6)}['lo']\n`);
+      });
+
+      test('nothing of the host can be written, and nothing private of it read', async () => {
+        const places = '/ /usr /usr/bin /etc /opt/toolyard /opt/toolyard/bin /dev /proc/sys/kernel /sys/fs/cgroup';
+        const { stdout } = await guest.run(
+          `for place in ${places}; do touch $place/x 2>/dev/null && echo wrote $place; done; ls -d /root /home /work /var /run /etc/shadow 2>/dev/null; echo end`,
+        );
+        expect(stdout).toBe('end\n');
+      });
+
+      test('a command sees its own processes only, and none of them is the one that serves it', async () => {
+        const { stdout } = await guest.run('cat /proc/[0-9]*/cmdline | tr "\\0" " "; for p in /proc/[0-9]*; do readlink $p/exe; done');
+        expect(stdout).not.toContain('/opt/toolyard');
+        expect(await guest.run('kill -9 -1; kill -9 1; echo still here')).toMatchObject({ stdout: 'still here\n' });
+      });
+
+      test('what is mounted cannot be unmounted or changed, and no kernel setting can be written', async () => {
+        const attempts = [
+          'umount /usr',
+          'mount -o remount,rw /usr',
+          'mount -t tmpfs none /usr',
+          'echo 1 > /proc/sys/kernel/core_pattern',
+          'echo 0 > /proc/1/oom_score_adj && echo b > /proc/sysrq-trigger',
+        ];
+        const codes = await Promise.all(attempts.map(async (attempt) => (await guest.run(attempt)).exitCode));
+        expect(codes).not.toContain(0);
+        // a namespace of one's own may be had in gVisor: even as its root the mounts stay as they are
+        const inside = await guest.run(
+          "unshare -Urm sh -c 'mount -o remount,rw /usr; touch /usr/x && echo wrote; umount -l /usr && ls /usr'",
+        );
+        expect(inside.stdout).toBe('');
+      });
+
+      test('a fork bomb stops at the process limit and dies with its command', async () => {
+        const bomb = new Guest(backend, 'sb-fork-bomb');
+        await bomb.create();
+        const program = [
+          'import os, time',
+          'children = 0',
+          'try:',
+          '    while True:',
+          '        if os.fork() == 0:',
+          '            os.setsid(); time.sleep(60)',
+          '        children += 1',
+          'except OSError: print(children)',
+        ];
+        const direct = await bomb.run(`python3 -c '${program.join('\n')}'`);
+        // gVisor needs more memory for each process than the sandbox has for so many: then it ends, which holds them as well
+        expect(direct).toSatisfy(({ stdout, note }: Ran) => note !== undefined || Number(stdout) < suiteLimits.processes);
+        await bomb.recreate();
+        expect(await bomb.run(':(){ :|:& };: ; sleep 1; echo survived', { timeoutMs: 2_000 })).toSatisfy(
+          ({ timedOut, stdout, note }: Ran) => timedOut || stdout === 'survived\n' || note !== undefined,
+        );
+        await bomb.recreate();
+        // there is room for processes again
+        expect(await bomb.run('for i in {1..40}; do sleep 0.1 & done; wait; echo alive')).toMatchObject({ stdout: 'alive\n', stderr: '' });
+        await bomb.delete();
+      });
+
+      test('a memory bomb is killed, says why, and the next command finds a working sandbox or an honest end', async () => {
+        const bomb = new Guest(backend, 'sb-memory-bomb');
+        await bomb.create();
+        const result = await bomb.run("echo before; python3 -c 'x = []\nwhile True: x.append(bytearray(10_000_000))'");
+        expect(result).toMatchObject({ exitCode: 137, stdout: 'before\n', note: expect.stringContaining('out of memory') as string });
+        expect(result.ms).toBeLessThan(8_000);
+        await bomb.recreate();
+        const many =
+          "python3 - <<'END'\nimport os\nfor _ in range(8):\n    if os.fork() == 0:\n        x = []\n        while True: x.append(bytearray(10_000_000))\nfor _ in range(8): os.wait()\nprint('parent lives')\nEND";
+        expect((await bomb.run(many)).note).toContain('out of memory');
+        await bomb.recreate();
+        expect(await bomb.run('echo alive')).toMatchObject({ stdout: 'alive\n' });
+        await bomb.delete();
+      });
+
+      test('a disk bomb fills its own places and nothing else; what is freed can be used again', async () => {
+        const { stdout } = await guest.run(
+          'for place in /workspace /tmp /dev/shm; do cat /dev/zero > $place/bomb-1; cat /dev/zero > $place/bomb-2; stat -c %s $place/bomb-* | paste -sd+ | bc; done 2>/dev/null',
+        );
+        for (const bytes of stdout.trim().split('\n').map(Number)) expect(bytes).toBeLessThanOrEqual(suiteLimits.diskBytes);
+        await expect(guest.write('more', 'x'.repeat(4096))).rejects.toMatchObject({ code: 'disk-full' });
+        await guest.run('rm /workspace/bomb-* /tmp/bomb-* /dev/shm/bomb-*');
+        await guest.write('more', 'x'.repeat(4096));
+      });
+
+      test('sandboxes do not see each other’s files or processes', async () => {
+        const other = new Guest(backend, 'sb-other');
+        await other.create();
+        await guest.write('secret', 'mine');
+        const sleeping = guest.run('exec -a visible sleep 1');
+        expect(await other.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' '")).toSatisfy(
+          ({ stdout }: Ran) => !stdout.includes('visible sleep'),
+        );
+        expect((await other.run('ls /workspace')).stdout).toBe('');
+        await other.delete();
+        await sleeping;
+      });
+    });
+
+    describe('life', () => {
+      test('a sandbox is listed from its start on, ready when commands can run, and gone when deleted', async () => {
+        const short = new Guest(backend, 'sb-life');
+        const creating = short.create();
+        expect((await backend.list()).map(({ handle }) => handle)).toContain(short.handle);
+        await creating;
+        expect(await backend.find(short.handle)).toMatchObject({ state: 'ready', owner: 'owner' });
+        const running = short.run('sleep 60', { timeoutMs: 20_000 }).catch((error: SandboxError) => error.code);
+        await short.delete();
+        expect(await running).toBe('ended');
+        expect((await backend.list()).map(({ handle }) => handle)).not.toContain(short.handle);
+        await expect(short.run('true')).rejects.toMatchObject({ code: 'ended' });
+        await expect(new Guest(backend, 'sb-never').run('true')).rejects.toMatchObject({ code: 'not-found' });
+      });
+
+      test('a sandbox ends at its deadline, with what runs in it, and says so', async () => {
+        const brief = new Guest(backend, 'sb-brief');
+        await brief.create(Date.now() + 1_500);
+        await expect(brief.run('sleep 1118', { timeoutMs: 30_000 })).rejects.toMatchObject({
+          code: 'ended',
+          message: expect.stringContaining('its time was over') as string,
+        });
+        expect(await backend.find(brief.handle)).toMatchObject({ state: 'ended' });
+      });
+
+      test('a deadline that is put off is kept to', async () => {
+        const renewed = new Guest(backend, 'sb-renewed');
+        await renewed.create(Date.now() + 1_500);
+        await backend.renew(renewed.handle, Date.now() + 60_000);
+        expect(await renewed.run('sleep 2; echo still here')).toMatchObject({ stdout: 'still here\n' });
+        await renewed.delete();
+      });
+
+      test('the same order twice is one sandbox', async () => {
+        const once = new Guest(backend, 'sb-once');
+        await Promise.all([once.create(), once.create()]);
+        expect((await backend.list()).filter(({ handle }) => handle === once.handle)).toHaveLength(1);
+        await once.delete();
+      });
+
+      test('a start whose caller leaves leaves nothing behind', async () => {
+        const late = new Guest(backend, 'sb-late');
+        await expect(backend.create({ ...late.order(), signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'cancelled' });
+        expect((await backend.list()).map(({ handle }) => handle)).not.toContain(late.handle);
+      });
+
+      test('what a backend says of itself fits what it is set to', () => {
+        expect(backend.ready()).toEqual({ ready: true });
+        expect(backend.describe()).toMatchObject({
+          limits: { ...suiteLimits, outputBytes: suiteSettings.outputBytes, fileBytes: suiteSettings.fileBytes },
+        });
+        expect(backend.describe().languages.map((language) => language.name)).toEqual(['python', 'javascript', 'bash']);
+      });
+    });
+  });
+}
+
+interface Ran extends Omit<CommandResult, 'stdout' | 'stderr'> {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly ms: number;
+}
+
+/** One sandbox, in short words. */
+class Guest {
+  readonly handle: string;
+  readonly #backend: SandboxBackend;
+
+  constructor(backend: SandboxBackend, handle: string) {
+    this.#backend = backend;
+    this.handle = handle;
+  }
+
+  order(shutdownAt = Date.now() + 300_000): SandboxOrder {
+    const lifetime = { createdAt: Date.now(), idleMs: 300_000, shutdownAt };
+    return {
+      handle: this.handle,
+      owner: 'owner',
+      placement: { namespace: 'n', warmpool: 'w' },
+      lifetime,
+      readyTimeoutMs: 30_000,
+      signal: never,
+    };
+  }
+
+  async create(shutdownAt?: number): Promise<void> {
+    await this.#backend.create(this.order(shutdownAt));
+  }
+
+  /** A new one if the old one ended. */
+  async recreate(): Promise<void> {
+    await this.create();
+  }
+
+  delete(): Promise<void> {
+    return this.#backend.delete(this.handle);
+  }
+
+  async run(command: string, { timeoutMs = 15_000, signal = never } = {}): Promise<Ran> {
+    const startedAt = performance.now();
+    const result = await this.#backend.execute(this.handle, { command, timeoutMs, signal });
+    const printed = { stdout: Buffer.from(result.stdout).toString(), stderr: Buffer.from(result.stderr).toString() };
+    return { ...result, ...printed, ms: performance.now() - startedAt };
+  }
+
+  write(path: string, content: string): Promise<void> {
+    return this.#backend.writeFile(this.handle, this.at(path), text(content));
+  }
+
+  async read(path: string): Promise<string> {
+    return Buffer.from(await this.#backend.readFile(this.handle, this.at(path))).toString();
+  }
+
+  /** Waits until there is such a file, which takes a command that runs at the same time. */
+  async appears(path: string): Promise<void> {
+    const deadline = performance.now() + 5_000;
+    while (!(await this.#backend.fileExists(this.handle, this.at(path)))) {
+      if (performance.now() > deadline) throw new Error(`${path} did not appear in ${this.handle}`);
+    }
+  }
+
+  /** Whether any of these hearts still beats. */
+  async beats(...names: readonly string[]): Promise<boolean> {
+    const { stdout } = await this.run(
+      `before=$(cat ${names.join(' ')}); sleep 0.2; [ "$before" = "$(cat ${names.join(' ')})" ] || echo beats`,
+    );
+    return stdout === 'beats\n';
+  }
+
+  at(path: string): { path: string; timeoutMs: number; signal: AbortSignal } {
+    return { path, timeoutMs: 10_000, signal: never };
+  }
+}
+
+/** Starts, in a session of its own, something that rewrites a file fifty times a second until it is killed. */
+function heart(name: string): string {
+  return `(setsid bash -c 'while :; do date +%N > ${name}; sleep 0.02; done' >/dev/null 2>&1 &)`;
+}
+
+function text(content: string): Uint8Array {
+  return Buffer.from(content);
+}
