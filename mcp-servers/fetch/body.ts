@@ -42,7 +42,7 @@ const decoders: ReadonlyMap<string, (source: Bytes) => Bytes> = new Map([
 
 /**
  * Reads a body within its limits, decompressing as it comes: at a limit reading stops, and the rest of the body is never asked for.
- * `accepts` sees the first decoded bytes and may decline the rest.
+ * `accepts` sees the first HEAD_BYTES decoded bytes, of a body that has more, and may decline the rest.
  * @throws RequestProblem for an encoding that is unknown or nested too deep; the stream's own error when it breaks
  */
 export async function readBody(
@@ -85,19 +85,16 @@ class Reading {
     this.#length += Math.min(chunk.length, room);
     if (chunk.length > room) this.#cut = 'decoded';
     else if (this.#length > RATIO_FLOOR && this.#length > ratio * wireBytes) this.#cut = 'ratio';
-    if (!this.#judged && this.#length >= HEAD_BYTES) this.#judge();
+    if (!this.#judged && this.#length >= HEAD_BYTES) {
+      this.#judged = true;
+      if (!this.#accepts(Buffer.concat(this.#chunks).subarray(0, HEAD_BYTES))) this.#cut = 'kind';
+    }
     return this.#cut === undefined;
   }
 
   result(wire: { readonly bytes: number; readonly cut: boolean }): Body {
-    if (!this.#judged) this.#judge();
     const cut = this.#cut ?? (wire.cut ? 'wire' : undefined);
     return { bytes: Buffer.concat(this.#chunks), wireBytes: wire.bytes, ...(cut === undefined ? {} : { cut }) };
-  }
-
-  #judge(): void {
-    this.#judged = true;
-    if (!this.#accepts(Buffer.concat(this.#chunks).subarray(0, HEAD_BYTES))) this.#cut = 'kind';
   }
 }
 

@@ -26,7 +26,7 @@ export interface PageOptions {
 export interface FetcherOptions {
   /** vets the address of every connection */
   readonly dispatcher: Dispatcher;
-  readonly convert: (conversion: Conversion, signal: AbortSignal) => Promise<Converted>;
+  readonly convert: (conversion: Conversion, signal: AbortSignal, articleMs: number) => Promise<Converted>;
   readonly userAgents: Readonly<Record<PageOptions['by'], string>>;
   readonly ignoreRobots: boolean;
   /** time for one page with its redirects, robots.txt and conversion, milliseconds */
@@ -36,6 +36,9 @@ export interface FetcherOptions {
   readonly remedy: (url: URL) => string;
   readonly metrics: FetchMetrics;
 }
+
+/** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 1,500. */
+const ARTICLE_MS = 8_000;
 
 const NOT_SIMPLIFIED = '<error>Page failed to be simplified from HTML</error>';
 
@@ -53,8 +56,9 @@ export class Fetcher {
   async page(url: URL, options: PageOptions): Promise<Page> {
     const { timeoutMs, metrics } = this.#options;
     const deadline = AbortSignal.timeout(timeoutMs);
+    const endsAt = performance.now() + timeoutMs;
     try {
-      const page = await this.#page(url, { ...options, signal: AbortSignal.any([options.signal, deadline]) });
+      const page = await this.#page(url, { ...options, signal: AbortSignal.any([options.signal, deadline]), endsAt });
       metrics.page('ok');
       return page;
     } catch (error) {
@@ -65,7 +69,7 @@ export class Fetcher {
     }
   }
 
-  async #page(url: URL, { raw, by, signal }: PageOptions): Promise<Page> {
+  async #page(url: URL, { raw, by, signal, endsAt }: PageOptions & { readonly endsAt: number }): Promise<Page> {
     const { dispatcher, userAgents, ignoreRobots } = this.#options;
     const common: GetOptions = { userAgent: userAgents[by], signal };
     const asking = by === 'autonomous' && !ignoreRobots;
@@ -76,7 +80,7 @@ export class Fetcher {
     }
     const { body, content } = await this.#read(answer);
     if (content.kind === 'binary') throw new FetchFailure('binary', binaryText(url, content, sizeOf(answer, body)));
-    return this.#shown({ answer, body, content: { ...content, kind: content.kind }, raw, signal });
+    return this.#shown({ answer, body, content: { ...content, kind: content.kind }, raw, signal, endsAt });
   }
 
   async #read(answer: Answer): Promise<{ body: Body; content: Content }> {
@@ -90,7 +94,7 @@ export class Fetcher {
     return { body, content: content ?? contentOf(body.bytes, contentType) };
   }
 
-  async #shown({ answer, body, content, raw, signal }: Received): Promise<Page> {
+  async #shown({ answer, body, content, raw, signal, endsAt }: Received): Promise<Page> {
     const { kind, charset } = content;
     const simplified = kind === 'html' && !raw;
     const conversion: Conversion = {
@@ -101,7 +105,9 @@ export class Fetcher {
       base: answer.url.href,
       to: simplified ? 'markdown' : 'text',
     };
-    const { text, method } = await this.#options.convert(conversion, signal);
+    // so that, should the article not be found in time, there is as much left for the plain text
+    const articleMs = Math.min(ARTICLE_MS, Math.max(0, endsAt - performance.now()) / 2);
+    const { text, method } = await this.#options.convert(conversion, signal, articleMs);
     this.#options.metrics.converted(method);
     const shown = simplified && text === '' ? NOT_SIMPLIFIED : text;
     const type = answer.header('content-type') ?? '';
@@ -137,6 +143,8 @@ interface Received {
   readonly content: Content & { readonly kind: Conversion['kind'] };
   readonly raw: boolean;
   readonly signal: AbortSignal;
+  /** when the deadline is, by `performance.now()` */
+  readonly endsAt: number;
 }
 
 function cutNote({ cut, bytes }: Body): string {

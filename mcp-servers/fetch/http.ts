@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream';
-import { request, type Dispatcher } from 'undici';
+import { errors, request, type Dispatcher } from 'undici';
 import { AddressRefused } from '../../lib/address-guard/guard.ts';
 import { Cookies } from './cookies.ts';
 
 /** Longest URL that is requested, characters; servers take 8,000 as a rule. Matching robots rules is linear in it. */
 export const MAX_URL_LENGTH = 16_384;
 
+/** Interim answers (1xx) to one request; a server that sends more keeps us reading without end. */
+const MAX_INTERIM = 16;
 /** As httpx, which the incumbent uses. */
 const MAX_REDIRECTS = 20;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -70,8 +72,14 @@ export async function get(dispatcher: Dispatcher, start: URL, options: GetOption
   const cookies = new Cookies();
   const seen = new Set<string>();
   let url = start;
-  for (let followed = 0; ; followed += 1) {
+  for (;;) {
     requireHttp(url);
+    const visit = `${url.origin}${url.pathname}${url.search} ${cookies.header(url) ?? ''}`;
+    // where we were already, with nothing new to show, goes on for ever
+    if (seen.has(visit) || seen.size > MAX_REDIRECTS) {
+      throw new RequestProblem('TooManyRedirects', 'Exceeded maximum allowed redirects.');
+    }
+    seen.add(visit);
     await options.beforeHop?.(url);
     const response = await hop(dispatcher, url, cookies, options);
     cookies.store(url, response.headers['set-cookie']);
@@ -79,18 +87,14 @@ export async function get(dispatcher: Dispatcher, start: URL, options: GetOption
     const location = REDIRECTS.has(answer.status) ? answer.header('location') : undefined;
     if (location === undefined) return answer;
     answer.body.destroy();
-    seen.add(visit(url, cookies));
     url = targetOf(location, url);
-    if (followed === MAX_REDIRECTS || seen.has(visit(url, cookies))) {
-      throw new RequestProblem('TooManyRedirects', 'Exceeded maximum allowed redirects.');
-    }
   }
 }
 
 /** What is wrong, in the incumbent's terms, with a request that failed with this error. */
 export function problemOf(error: unknown): RequestProblem {
   if (error instanceof RequestProblem) return error;
-  const { code = '', message } = facts(error);
+  const { code = error instanceof errors.HTTPParserError ? 'HPE_' : '', message } = facts(error);
   const known = problems.find(([codes]) => codes.test(code));
   if (known === undefined) return new RequestProblem('ReadError', message, { cause: error });
   const [, kind, detail] = known;
@@ -105,7 +109,7 @@ const problems: readonly (readonly [RegExp, ProblemKind, string?])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'ConnectTimeout', ''],
   [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'ReadTimeout', ''],
   [/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO|HOSTNAME_MISMATCH)/, 'ConnectError'],
-  [/^(UND_ERR_HEADERS_OVERFLOW|UND_ERR_HTTP_PARSER|HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|UND_ERR_SOCKET)/, 'RemoteProtocolError'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|UND_ERR_SOCKET)/, 'RemoteProtocolError'],
   [/^(Z_|ERR__ERROR|ERR_BROTLI|ERR__ZSTD|ZSTD_|ERR_ZSTD|ERR_PADDING|ERR_BUFFER)/, 'DecodingError'],
 ];
 
@@ -120,8 +124,15 @@ async function hop(
   if (cookie !== undefined) headers['cookie'] = cookie;
   const credentials = basic(url);
   if (credentials !== undefined) headers['authorization'] = credentials;
+  const flood = new AbortController();
+  let interim = 0;
+  const onInfo = (): void => {
+    interim += 1;
+    if (interim > MAX_INTERIM) flood.abort(new RequestProblem('RemoteProtocolError', `more than ${MAX_INTERIM} interim responses`));
+  };
+  const common = { dispatcher, method: 'GET', headers, signal: AbortSignal.any([signal, flood.signal]), onInfo } as const;
   try {
-    return await request(url.origin + url.pathname + url.search, { dispatcher, method: 'GET', headers, signal });
+    return await request(url.origin + url.pathname + url.search, common);
   } catch (error) {
     throw error instanceof AddressRefused ? new HopRefused(url, error) : error;
   }
@@ -145,11 +156,6 @@ function targetOf(location: string, base: URL): URL {
   if (url !== null && url.href.length <= MAX_URL_LENGTH) return url;
   const shown = location.length > 200 ? `${location.slice(0, 200)}… (${location.length} characters)` : location;
   throw new RequestProblem('RemoteProtocolError', `Invalid URL in location header: ${shown}`);
-}
-
-/** A redirect to where we were already, with nothing new to show, goes on for ever. */
-function visit(url: URL, cookies: Cookies): string {
-  return `${url.origin}${url.pathname}${url.search} ${cookies.header(url) ?? ''}`;
 }
 
 function basic({ username, password }: URL): string | undefined {

@@ -26,7 +26,6 @@ describe('the bytes decide whether something is text', () => {
     ['JSON about HTML', '{"page":"<html>"}', 'application/json'],
     ['HTML announced as JSON', '<html>', 'application/json'],
     ['nothing', '', 'text/plain'],
-    ['nothing without a type', '', undefined],
     ['UTF-16 with its label', 'h\0i\0', 'text/plain; charset=utf-16le'],
     ['a type that cannot be parsed', 'words', 'what?'],
   ])('text: %s', (_name, bytes, announced) => {
@@ -43,6 +42,7 @@ describe('HTML', () => {
     ['by its tag after a prolog', '<?xml version="1.0"?>\n<!-- a\nb -->\n<!DOCTYPE html PUBLIC "-//W3C">\n<HTML lang=en>', 'text/xml'],
     ['by its doctype', '\xEF\xBB\xBF<!DOCTYPE html>\n<title>x</title>', 'application/octet-stream'],
     ['without a type', '<p>hello', undefined],
+    ['nothing at all', '', undefined],
     ['UTF-16 by its label', '<\0p\0>\0', 'text/html; charset=utf-16'],
   ])('%s', (_name, bytes, announced) => {
     expect(contentOf(head(bytes), announced).kind).toBe('html');

@@ -30,7 +30,7 @@ export function contentOf(head: Uint8Array, contentType: string | undefined): Co
 }
 
 function textKind(announced: MIMEType | null, sniffed: MIMEType, head: Uint8Array): Kind {
-  if (announced === null) return markup(sniffed);
+  if (announced === null) return head.length === 0 ? 'html' : markup(sniffed);
   if (announced.essence === 'application/xhtml+xml') return 'html';
   const generic = GENERIC.has(announced.essence);
   if ((generic || announced.essence === 'text/plain' || announced.isXML()) && opensWithHtml(head)) return 'html';

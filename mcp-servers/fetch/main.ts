@@ -19,9 +19,6 @@ const MANUAL = 'ModelContextProtocol/1.0 (User-Specified; +https://github.com/mo
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Decoded bytes per byte received. */
 const MAX_RATIO = 100;
-/** Longest that a page may keep a thread busy on the way to its article, milliseconds; real ones of 1 MB take 1,500. */
-const ARTICLE_MS = 8_000;
-
 /**
  * Serves the fetch tool and prompt until closed.
  * @throws ConfigError, ListenError
@@ -35,11 +32,10 @@ export async function startFetch(settings: FetchSettings): Promise<HttpHost> {
     warm: settings.FETCH_WORKERS,
     most: Math.max(settings.FETCH_WORKERS, settings.FETCH_MAX_WORKERS),
     memoryMb: settings.FETCH_WORKER_MEMORY_MIB,
-    articleMs: ARTICLE_MS,
   });
   const fetcher = new Fetcher({
     dispatcher: agent,
-    convert: (conversion, signal) => converter.convert(conversion, signal),
+    convert: (conversion, signal, articleMs) => converter.convert(conversion, signal, articleMs),
     userAgents: { autonomous: settings.FETCH_USER_AGENT ?? AUTONOMOUS, manual: settings.FETCH_USER_AGENT ?? MANUAL },
     ignoreRobots: settings.FETCH_IGNORE_ROBOTS,
     timeoutMs: settings.FETCH_TIMEOUT_SECONDS * 1000,

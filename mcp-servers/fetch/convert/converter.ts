@@ -8,17 +8,13 @@ export interface ConverterOptions {
   readonly most: number;
   /** heap of one worker, MiB */
   readonly memoryMb: number;
-  /** time for finding the article of a page before its plain text has to do, milliseconds */
-  readonly articleMs: number;
 }
 
 /** Turns bytes of pages into text, away from the main thread, which goes on answering. */
 export class Converter {
   readonly #pool: WorkerPool<Conversion, Converted>;
-  readonly #articleMs: number;
 
-  constructor({ warm, most, memoryMb, articleMs }: ConverterOptions) {
-    this.#articleMs = articleMs;
+  constructor({ warm, most, memoryMb }: ConverterOptions) {
     this.#pool = new WorkerPool({
       script: new URL('./worker.ts', import.meta.url),
       warm,
@@ -29,12 +25,13 @@ export class Converter {
 
   /**
    * A page that exhausts its worker's time or memory on the way to its article is converted again, in the way that never takes long.
+   * @param articleMs time for finding the article before its plain text has to do, milliseconds
    * @throws the signal's reason; WorkerDied when even that was too much
    */
-  async convert(conversion: Conversion, signal: AbortSignal): Promise<Converted> {
+  async convert(conversion: Conversion, signal: AbortSignal, articleMs: number): Promise<Converted> {
     if (conversion.to !== 'markdown') return this.#pool.run(conversion, signal);
     try {
-      return await this.#pool.run(conversion, signal, this.#articleMs);
+      return await this.#pool.run(conversion, signal, articleMs);
     } catch {
       signal.throwIfAborted();
       return this.#pool.run({ ...conversion, to: 'linear' }, signal);

@@ -1,0 +1,230 @@
+import { readFile } from 'node:fs/promises';
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startFetchServer, type FetchServer } from './fetch-server.ts';
+import { answer, dripping, endlessly, raw, redirect, startSite, type Route, type Site } from './site.ts';
+
+const MIB = 1024 * 1024;
+const TIMEOUT_SECONDS = 5;
+const html = { 'content-type': 'text/html; charset=utf-8' };
+const text = { 'content-type': 'text/plain; charset=utf-8' };
+
+const bomb = Buffer.alloc(64 * MIB, 'words ');
+const htmlBomb = Buffer.concat([Buffer.from('<html><body>'), Buffer.alloc(64 * MIB, '<p>words ')]);
+const brotli = (bytes: Uint8Array) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
+const encoded = (encoding: string, body: Uint8Array, headers: Record<string, string>): Route =>
+  answer(body, { ...headers, 'content-encoding': encoding });
+
+const streamed =
+  (write: (stream: NodeJS.WritableStream) => void, headers: Record<string, string> = text): Route =>
+  (_request, response) => {
+    response.writeHead(200, headers);
+    write(response);
+  };
+
+let site: Site;
+let forbidden: Site;
+let server: FetchServer;
+
+beforeAll(async () => {
+  forbidden = await startSite({ '/': answer('inside', text), '/robots.txt': answer('', text) });
+  const chain = Object.fromEntries(
+    Array.from({ length: 23 }, (_, n) => [`/chain/${n}`, n === 0 ? answer('end', text) : redirect(`/chain/${n - 1}`)]),
+  );
+  site = await startSite({
+    ...chain,
+    '/ok': answer('<html><body><p>harmless page</p></body></html>', html),
+    '/gzip': encoded('gzip', gzipSync(bomb), text),
+    '/br': encoded('br', brotli(bomb), text),
+    '/zstd': encoded('zstd', zstdCompressSync(bomb), text),
+    '/gzip-gzip': encoded('gzip, gzip', gzipSync(gzipSync(bomb)), text),
+    '/html-gzip': encoded('gzip', gzipSync(htmlBomb), html),
+    '/endless': streamed(endlessly('endless words '.repeat(1_000))),
+    '/endless-html': streamed(endlessly('<div>endless words '.repeat(1_000)), html),
+    '/drip': streamed(dripping('drop ', 100)),
+    '/silent': () => {},
+    '/short': raw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5000\r\n\r\nonly this')),
+    '/long': raw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\nfour and more')),
+    '/flood': raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      endlessly(`x-flood: ${'a'.repeat(1_000)}\r\n`)(socket);
+    }),
+    '/hints': raw(endlessly('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n')),
+    '/no-http': raw((socket) => socket.end('220 mail.example.org ESMTP\r\n')),
+    '/hang-up': raw((socket) => socket.destroy()),
+    '/wide-headers': answer('fine', { ...text, 'x-policy': 'a'.repeat(12_000), 'x-more': 'b'.repeat(12_000) }),
+    '/bad-gzip': encoded('gzip', Buffer.from('this is not gzip at all'), text),
+    '/odd-encoding': encoded('sdch', Buffer.from('what?'), text),
+    '/deep': answer(`<html><body>${'<div>'.repeat(2_000)}deep inside${'</div>'.repeat(2_000)}`, html),
+    '/bottomless': answer(`<html><body>${'<div><a>'.repeat(200_000)}deep inside${'</b>'.repeat(100_000)}`, html),
+    '/line': answer(`<html><body><p>${'word '.repeat(2 * MIB)}</p>`, html),
+    '/line.txt': answer('x'.repeat(10 * MIB), text),
+    '/attributes': answer(`<html><body><p ${Array.from({ length: 200_000 }, (_, n) => `a${n}=1`).join(' ')}>inside</p>`, html),
+    '/siblings': answer(`<html><body><div>${'<p>a, b, c</p><span>x</span>'.repeat(24_000)}</div>`, html),
+    '/loop': redirect('/loop'),
+    '/ping': redirect('/pong'),
+    '/pong': redirect('/ping'),
+    '/far': redirect(`/${'a'.repeat(20_000)}`),
+    '/nowhere': redirect('http://'),
+    '/metadata': redirect('http://169.254.169.254/latest/meta-data/'),
+    '/mapped': redirect('http://[::ffff:169.254.169.254]/'),
+    '/number': redirect('http://2852039166/'),
+    '/cookie': (request, response) => {
+      if (request.headers.cookie === 'seen=1') response.writeHead(200, text).end('welcome back');
+      else response.writeHead(302, { location: '/cookie', 'set-cookie': 'seen=1; Path=/; HttpOnly' }).end();
+    },
+    '/inside': (_request, response) => response.writeHead(302, { location: `${forbidden.origin}/` }).end(),
+    '/inside-relative': (_request, response) => response.writeHead(302, { location: `//${new URL(forbidden.origin).host}/` }).end(),
+  });
+  server = await startFetchServer({ FETCH_ALLOW_ORIGINS: site.origin, FETCH_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS) });
+});
+afterAll(async () => {
+  await server.close();
+  await site.close();
+  await forbidden.close();
+});
+
+const at = (path: string): string => `${site.origin}${path}`;
+
+/** The hostile page, and how a harmless one did meanwhile. */
+async function beside(path: string, options: Record<string, unknown> = {}) {
+  const started = performance.now();
+  const seconds = (): number => (performance.now() - started) / 1_000;
+  const [hostile, harmless] = await Promise.all([
+    server.fetch(at(path), options).then((told) => ({ ...told, seconds: seconds() })),
+    server.fetch(at('/ok')).then((told) => ({ ...told, seconds: seconds() })),
+  ]);
+  expect(harmless.text).toBe(`Contents of ${at('/ok')}:\nharmless page`);
+  expect(harmless.seconds).toBeLessThan(4);
+  expect(hostile.seconds).toBeLessThan(TIMEOUT_SECONDS + 2);
+  return hostile;
+}
+
+describe('compression bombs and bodies without end are cut, and their beginning is shown', () => {
+  test.each(['/gzip', '/br', '/zstd', '/gzip-gzip', '/html-gzip', '/endless', '/endless-html'])('%s', async (path) => {
+    const { text: told, isError } = await beside(path);
+    expect(isError).toBe(false);
+    expect(told).toMatch(/:\n(endless )?words/);
+    expect(told).toContain('Content truncated');
+  });
+
+  test('and the end of what was read says that it is not the end', async () => {
+    const { text: told } = await beside('/line.txt', { start_index: 5 * MIB - 10, max_length: 999_999 });
+    expect(told).toMatch(/:\nx{10}\n\n<error>The page is larger than this server reads; only its first 5242880 bytes are here\.<\/error>$/);
+  });
+});
+
+describe('a server that does not get on with it is given up at the deadline', () => {
+  test.concurrent.each(['/drip', '/silent', '/hints'])('%s', async (path) => {
+    const { text: told, isError } = await beside(path);
+    expect(isError).toBe(true);
+    expect(told).toMatch(/^Error executing tool fetch: Failed to fetch http:\S+: (ReadTimeout|RemoteProtocolError)\('/);
+  });
+
+  test('and its connection is closed', async () => {
+    await expect.poll(async () => (await site.open()) <= 2, { timeout: 8_000 }).toBe(true);
+  });
+});
+
+describe('a broken answer is a failure', () => {
+  test.each([
+    ['/short', 'RemoteProtocolError'],
+    ['/flood', 'RemoteProtocolError'],
+    ['/no-http', 'RemoteProtocolError'],
+    ['/hang-up', 'RemoteProtocolError'],
+    ['/bad-gzip', 'DecodingError'],
+    ['/odd-encoding', 'DecodingError'],
+  ])('%s', async (path, kind) => {
+    const { text: told, isError } = await beside(path);
+    expect(isError).toBe(true);
+    expect(told).toContain(`Failed to fetch ${at(path)}: ${kind}(`);
+  });
+
+  test('but not one whose length or headers are merely odd', async () => {
+    expect((await beside('/long')).text).toMatch(/:\nfour$/);
+    expect((await beside('/wide-headers')).text).toMatch(/:\nfine$/);
+  });
+});
+
+describe('a page built against its reader is read all the same', () => {
+  test.each([
+    ['/deep', 'deep inside'],
+    ['/bottomless', 'deep inside'],
+    ['/line', 'word word'],
+    ['/attributes', 'inside'],
+    ['/siblings', 'a, b, c'],
+  ])('%s', async (path, content) => {
+    const { text: told, isError } = await beside(path);
+    expect(isError).toBe(false);
+    expect(told).toContain(content);
+  });
+});
+
+describe('redirects', () => {
+  test('are followed 20 times, not 21', async () => {
+    expect((await beside('/chain/20')).text).toMatch(/:\nend$/);
+    const { text: told } = await beside('/chain/21');
+    expect(told).toContain(`Failed to fetch ${at('/chain/21')}: TooManyRedirects('Exceeded maximum allowed redirects.')`);
+  });
+
+  test.each(['/loop', '/ping'])('that lead back are noticed at once: %s', async (path) => {
+    const before = site.asked.length;
+    expect((await server.fetch(at(path))).text).toContain('TooManyRedirects');
+    expect(site.asked.length - before).toBeLessThan(4);
+  });
+
+  test('that need a cookie get it', async () => {
+    expect((await server.fetch(at('/cookie'))).text).toMatch(/:\nwelcome back$/);
+  });
+
+  test.each(['/far', '/nowhere'])('to what is no URL fail: %s', async (path) => {
+    expect((await server.fetch(at(path))).text).toContain("RemoteProtocolError('Invalid URL in location header: ");
+  });
+
+  test.each([
+    ['/metadata', '169.254.169.254'],
+    ['/mapped', '::ffff:a9fe:a9fe'],
+    ['/number', '169.254.169.254'],
+    ['/inside', '127.0.0.1'],
+    ['/inside-relative', '127.0.0.1'],
+  ])('into the private network are refused before a byte is sent: %s', async (path, address) => {
+    const { text: told, isError } = await server.fetch(at(path));
+    expect(isError).toBe(true);
+    expect(told).toMatch(/^Error executing tool fetch: Refused to fetch http:\S+: /);
+    expect(told).toContain(`resolves to ${address}, which is not a public address. Start the server with http://`);
+    expect(forbidden.connections()).toBe(0);
+  });
+});
+
+describe('what is not allowed cannot be had by asking for it directly', () => {
+  test.each([
+    ['the port of another origin', () => forbidden.origin],
+    ['its name', () => forbidden.origin.replace('127.0.0.1', 'localhost')],
+    ['its name with a dot', () => forbidden.origin.replace('127.0.0.1', 'localhost.')],
+    ['the allowed port under another name', () => site.origin.replace('127.0.0.1', 'localhost')],
+    ['a mapped address', () => forbidden.origin.replace('127.0.0.1', '[::ffff:127.0.0.1]')],
+  ])('%s', async (_name, origin) => {
+    expect((await server.fetch(`${origin()}/`)).text).toContain('which is not a public address');
+    expect(await server.prompt(`${origin()}/`)).toMatch(/^Refused to fetch http:.*\/: /);
+    expect(forbidden.connections()).toBe(0);
+  });
+});
+
+test('a caller who leaves takes the fetch along', async () => {
+  const leave = new AbortController();
+  const before = await site.open();
+  const given = server.fetch(at('/drip'), {}, leave.signal);
+  await expect.poll(() => site.asked.at(-1)).toBe('/drip');
+  leave.abort();
+  await expect(given).rejects.toThrow(/abort/i);
+  await expect.poll(() => site.open(), { timeout: 4_000 }).toBeLessThanOrEqual(before);
+});
+
+test('many hostile pages at once leave the server in good health', async () => {
+  const hostile = ['/gzip', '/html-gzip', '/endless', '/endless-html', '/bottomless', '/siblings', '/line', '/drip'];
+  await Promise.all([...hostile, ...hostile].map((path) => server.fetch(at(path))));
+  expect((await server.fetch(at('/ok'))).text).toContain('harmless page');
+  const status = await readFile(`/proc/${server.process.child.pid}/status`, 'utf8').catch(() => '');
+  const peakMib = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+  expect(peakMib).toBeLessThan(1_500);
+});
