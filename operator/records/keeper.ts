@@ -240,23 +240,17 @@ export class Keeper {
   async #settle(name: string): Promise<void> {
     const { signal } = this.#abort;
     const done = new Set<string>();
-    let fresh = this.#view.recordsOf(name) === undefined;
-    if (fresh) await this.#view.read(name, signal);
+    // what is about to be changed may have been taken by somebody else since it was read
+    await this.#view.read(name, signal);
     for (let turn = 0; turn < TURNS && this.#mayWrite(); turn += 1) {
       const next = this.#nextWrite(this.#plan(name));
       if (next === undefined) return;
-      if (!fresh && next.action.do !== 'publish') {
-        // what is about to be changed may have been taken over by somebody else since it was read
-        await this.#view.read(name, signal);
-        fresh = true;
-        continue;
-      }
-      if (done.has(fingerprint(next)))
+      const key = fingerprint(next);
+      if (done.has(key))
         this.#block(next, { reason: 'NotKept', message: `the registry took it but shows something else: ${expectation(next.action)}` });
       else await this.#write(next, next.action);
-      done.add(fingerprint(next));
+      done.add(key);
       await this.#view.read(name, signal);
-      fresh = true;
     }
   }
 
@@ -271,11 +265,8 @@ export class Keeper {
       if (this.#abort.signal.aborted) throw error;
       const trouble = error instanceof RegistryError && TROUBLE.has(error.code);
       onWrite?.({ ...report, outcome: trouble ? 'unknown' : 'refused', message: messageOf(error) });
-      if (trouble) {
-        // it may have been written all the same: nothing is known about this name until it is read again
-        this.#view.forget(step.name);
-        throw error;
-      }
+      // it may have been written all the same: everything is read again before the next write
+      if (trouble) throw error;
       this.#block(step, setbackOf(error));
     }
   }
@@ -338,7 +329,9 @@ export class Keeper {
 
   #noteEnds(facts: NameFacts, world: World): void {
     const before = this.#ended.get(facts.name);
-    const now = new Map(endedSources(facts, world).map((source) => [source, before?.get(source) ?? world.now]));
+    const now = new Map(
+      endedSources(facts, world).map(({ source, withdrawn }) => [source, before?.get(source) ?? (withdrawn ? -Infinity : world.now)]),
+    );
     if (now.size === 0) this.#ended.delete(facts.name);
     else this.#ended.set(facts.name, now);
   }

@@ -109,21 +109,16 @@ function byAge(a: PublishedRecord, b: PublishedRecord): number {
 /** Who of all that claim one name gets it, and for each of the others why not. Pure and total. */
 export function allot(facts: NameFacts, realm: Realm): ReadonlyMap<Claim, Allotment> {
   const holder = holderOf(facts, realm);
-  const verdicts = new Map<Claim, Allotment>();
-  const candidates: Claim[] = [];
-  for (const claim of facts.claims) {
-    const refusal = barred(claim, realm) ?? takenByOthers(claim, holder, realm);
-    if (refusal === undefined) candidates.push(claim);
-    else verdicts.set(claim, refusal);
-  }
-  const eldest = candidates.toSorted(bySeniority)[0];
-  const owner = holder.is === 'namespace' ? holder : eldest;
+  const refused = new Map(facts.claims.map((claim) => [claim, refusalOf(claim, holder, { facts, realm })]));
+  const candidates = facts.claims.filter((claim) => refused.get(claim) === undefined);
+  const owner = holder.is === 'namespace' ? holder : candidates.toSorted(bySeniority)[0];
   const inside = candidates.filter(({ namespace }) => namespace === owner?.namespace);
-  for (const claim of candidates) {
-    if (!inside.includes(claim)) verdicts.set(claim, taken(`${facts.name} is declared by ${owner?.source ?? 'another namespace'}`));
-  }
-  for (const claim of inside) verdicts.set(claim, contest(claim, inside, facts, realm));
-  return verdicts;
+  const outside = taken(`${facts.name} is declared by ${owner?.source ?? 'another namespace'}`);
+  return new Map(facts.claims.map((claim) => [claim, refused.get(claim) ?? (inside.includes(claim) ? contest(claim, inside) : outside)]));
+}
+
+function refusalOf(claim: Claim, holder: Holder, { facts, realm }: { facts: NameFacts; realm: Realm }): Allotment | undefined {
+  return barred(claim, realm) ?? takenByOthers(claim, holder, realm) ?? versionTaken(claim, facts, realm);
 }
 
 function barred(claim: Claim, realm: Realm): Allotment | undefined {
@@ -149,23 +144,27 @@ function taken(message: string): Allotment {
   return { holds: false, reason: 'NameTaken', message };
 }
 
-/** Several versions of a name live side by side; of two declarations of one version the newer wins. */
-function contest(claim: Claim, inside: readonly Claim[], { name, records }: NameFacts, realm: Realm): Allotment {
+/** The registry never frees a version, not even a deleted one: who did not publish it has to take another. */
+function versionTaken(claim: Claim, { name, records }: NameFacts, realm: Realm): Allotment | undefined {
   const { version } = claim.wish;
-  const winner = inside
-    .filter((other) => other.wish.version === version)
-    .sort(bySeniority)
-    .at(-1);
-  if (winner !== undefined && winner !== claim) {
-    const message = `${name} ${version} is declared by ${winner.source} too, which is newer: remove one of them or change its version`;
-    return { holds: false, reason: 'DuplicateVersion', message };
-  }
   const record = records.find((published) => published.version === version);
-  if (record === undefined || mayTouch(record, claim, realm)) return { holds: true };
+  if (record === undefined || mayTouch(record, claim, realm)) return undefined;
   const who = record.stamp === undefined ? 'somebody else' : `the install ${record.stamp.install}`;
   const adoption = record.stamp === undefined ? 'true' : `"${record.stamp.install}"`;
   const message = `${name} ${version} was published by ${who}: declare another version, or set adopt to ${adoption}`;
   return { holds: false, reason: 'VersionTaken', message };
+}
+
+/** Several versions of a name live side by side; of two declarations of one version the newer wins. */
+function contest(claim: Claim, inside: readonly Claim[]): Allotment {
+  const { name, version } = claim.wish;
+  const winner = inside
+    .filter((other) => other.wish.version === version)
+    .toSorted(bySeniority)
+    .at(-1);
+  if (winner === undefined || winner === claim) return { holds: true };
+  const message = `${name} ${version} is declared by ${winner.source} too, which is newer: remove one of them or change its version`;
+  return { holds: false, reason: 'DuplicateVersion', message };
 }
 
 /** Unpublished names go by creation time, then by source. */

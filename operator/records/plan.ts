@@ -34,6 +34,8 @@ export interface Step {
   /** whether its server answers, when that was asked */
   readonly reach?: Reach;
   readonly target?: Target;
+  /** where a record that cannot become what is declared advertises its server for now */
+  readonly standIn?: Target;
   readonly action: Action;
   /** when a wait for a return ends, Unix ms */
   readonly until?: number;
@@ -42,6 +44,8 @@ export interface Step {
 /** What the plan depends on besides the facts of its name. */
 export interface World extends Realm {
   readonly immutableVersions: boolean;
+  /** records advertise the endpoint that is probed */
+  readonly publishEndpoint: boolean;
   readonly reach: (target: Target) => Reach;
 }
 
@@ -61,18 +65,29 @@ export function planName(facts: NameFacts, world: World): readonly Step[] {
   return [...declared, ...leftOver];
 }
 
-/** The addresses whose answers the steps depend on. A record that is published and active is expected to answer. */
+/** The addresses whose answers the steps depend on. What a record that is active advertises is expected to answer. */
 export function targetsOf(steps: readonly Step[]): readonly { readonly address: Address; readonly expected: boolean }[] {
-  return steps.flatMap(({ target, record }) =>
-    target?.is === 'address' ? [{ address: target, expected: record?.status === 'active' }] : [],
-  );
+  return steps.flatMap(({ target, standIn, record }) => {
+    const expected = record?.status === 'active';
+    const addresses = [
+      { address: target, expected: expected && standIn === undefined },
+      { address: standIn, expected },
+    ];
+    return addresses.flatMap(({ address, expected }) => (address?.is === 'address' ? [{ address, expected }] : []));
+  });
 }
 
-/** Sources that stamped a record of this name and certainly declare it no more: since when decides whether it goes. */
-export function endedSources({ name, claims, records }: NameFacts, world: World): readonly string[] {
-  const touchable = records.filter((record) => isLive(record) && mayTouch(record, adopterOf(record, claims), world));
-  const sources = new Set(touchable.flatMap(({ stamp }) => (stamp === undefined ? [] : [stamp.source])));
-  return [...sources].filter((source) => ['ending', 'ended'].includes(tieOf(source, name, world)));
+/**
+ * Sources that stamped a record of this name and certainly declare it no more: since when decides whether it goes. Of those whose records
+ * are all `withdrawn` it is long decided, so that a successor who has to restore one need not wait.
+ */
+export function endedSources({ name, claims, records }: NameFacts, world: World): readonly { source: string; withdrawn: boolean }[] {
+  const touchable = records.filter((record) => mayTouch(record, adopterOf(record, claims), world));
+  const bySource = Map.groupBy(touchable, ({ stamp }) => stamp?.source);
+  return [...bySource].flatMap(([source, own]) => {
+    if (source === undefined || !['ending', 'ended'].includes(tieOf(source, name, world))) return [];
+    return [{ source, withdrawn: !own.some(isLive) }];
+  });
 }
 
 /** The claim that takes over from the install that marked a record. An unmarked one stays whose it is, unless its very version is declared. */
@@ -91,8 +106,9 @@ function planClaim(claim: Claim, allotment: Allotment | undefined, facts: NameFa
   const record = facts.records.find((published) => published.version === version);
   const target = targetOf(document, settings, claim.namespace);
   const reach = world.reach(target);
-  const action = record === undefined ? planUnpublished(document, reach) : planPublished(record, { document, reach, facts, world });
-  return { ...step, target, reach, action, ...(record !== undefined && { record }) };
+  if (record === undefined) return { ...step, target, reach, action: planUnpublished(document, reach) };
+  const action = planPublished(record, { document, reach, facts, world });
+  return { ...step, target, reach, record, ...meanwhile(record, claim, action, world) };
 }
 
 function planUnpublished(document: ServerJson, reach: Reach): Action {
@@ -108,14 +124,26 @@ interface Wanted {
 
 function planPublished(record: PublishedRecord, wanted: Wanted): Action {
   const { document, reach, facts } = wanted;
+  if (!isLive(record) && !mayGoLive(reach)) return { do: 'wait', for: 'answer' };
   const changed = changedPaths(record.document, document);
   const obstacle = changed.length === 0 ? undefined : obstacleTo(record, changed, wanted);
-  if (!isLive(record)) {
-    if (!mayGoLive(reach)) return { do: 'wait', for: 'answer' };
-    return obstacle ?? { do: 'restore' };
-  }
-  if (changed.length > 0 && obstacle === undefined) return { do: 'edit', document, changed };
-  return planStatus(record, reach, facts) ?? obstacle ?? { do: 'nothing' };
+  if (obstacle !== undefined) return obstacle;
+  if (!isLive(record)) return { do: 'restore' };
+  return changed.length > 0 ? { do: 'edit', document, changed } : planStatus(record, reach, facts);
+}
+
+/** While a record of ours cannot become what is declared, it is kept as what it is: by the answers of the address that it advertises. */
+function meanwhile(record: PublishedRecord, claim: Claim, action: Action, world: World): Pick<Step, 'action' | 'standIn'> {
+  const stuck = action.do === 'wait' || action.do === 'refuse';
+  if (!stuck || !isLive(record) || record.stamp?.install !== world.install) return { action };
+  const { source } = record.stamp;
+  if (source !== claim.source && tieOf(source, record.name, world) === 'ended') return { action: orElse(end(record), action) };
+  const kept = keepUp(record, claim.wish.settings, action, world);
+  return { action: kept.action, ...(kept.target !== undefined && { standIn: kept.target }) };
+}
+
+function orElse(action: Action, otherwise: Action): Action {
+  return action.do === 'nothing' ? otherwise : action;
 }
 
 /** Why a record cannot be edited now. A remote moves only to an address that answers; anything else is edited at once. */
@@ -130,11 +158,11 @@ function obstacleTo(record: PublishedRecord, changed: readonly string[], wanted:
   return moves && !mayGoLive(reach) ? { do: 'wait', for: 'answer' } : undefined;
 }
 
-function planStatus(record: PublishedRecord, reach: Reach, { records }: NameFacts): Action | undefined {
-  if (record.status === 'deprecated') return mayGoLive(reach) ? { do: 'activate' } : undefined;
+function planStatus(record: PublishedRecord, reach: Reach, { records }: NameFacts): Action {
+  if (record.status === 'deprecated') return { do: mayGoLive(reach) ? 'activate' : 'nothing' };
   if (reach.is === 'silent') return { do: 'deprecate', why: `toolyard: ${reach.failure.message}` };
   const latestIsDeleted = !records.some((other) => isLive(other) && other.isLatest);
-  return latestIsDeleted && mayGoLive(reach) ? { do: 'deprecate', why: RECOUNT } : undefined;
+  return latestIsDeleted && mayGoLive(reach) ? { do: 'deprecate', why: RECOUNT } : { do: 'nothing' };
 }
 
 /**
@@ -148,13 +176,15 @@ function mayGoLive({ is }: Reach): boolean {
   return is === 'answers' || is === 'none';
 }
 
+const repair: Action = { do: 'wait', for: 'repair' };
+
 function planLeftOver(record: PublishedRecord, allotments: ReadonlyMap<Claim, Allotment>, facts: NameFacts, world: World): Step {
   const { name, version, stamp } = record;
   const source = stamp?.source ?? '';
   const step = { name, version, source, record };
   const tie = tieOf(source, name, world);
-  if (tie === 'barred') return { ...step, action: { do: 'wait', for: 'repair' } };
-  if (tie === 'unclear') return { ...step, ...keepUp(record, world.declarationOf(source)?.wish.settings, 'repair', world) };
+  if (tie === 'barred') return { ...step, action: repair };
+  if (tie === 'unclear') return { ...step, ...keepUp(record, world.declarationOf(source)?.wish.settings, repair, world) };
   if (tie === 'ended') return { ...step, action: end(record) };
   if (tie === 'ending') return { ...step, ...awaitReturn(name, source, world) };
   const claim = facts.claims.find((other) => other.source === source);
@@ -168,9 +198,11 @@ function planFormer(
   allotments: ReadonlyMap<Claim, Allotment>,
   { facts, world }: { facts: NameFacts; world: World },
 ): Pick<Step, 'action' | 'target' | 'reach'> {
-  if (claim === undefined) return { action: { do: 'wait', for: 'repair' } };
+  if (claim === undefined) return { action: repair };
+  // what was not read may declare this version
+  if (!world.complete) return keepUp(record, claim.wish.settings, repair, world);
   if (isLost(allotments.get(claim))) return { action: { do: 'withdraw' } };
-  if (!isReadable(claim.wish.version, facts, world)) return keepUp(record, claim.wish.settings, 'successor', world);
+  if (!isReadable(claim.wish.version, facts, world)) return keepUp(record, claim.wish.settings, { do: 'wait', for: 'successor' }, world);
   // whatever becomes of old versions, none of them may stay the latest
   return { action: record.isLatest ? { do: 'withdraw' } : end(record) };
 }
@@ -189,22 +221,23 @@ function isReadable(version: string, { records }: NameFacts, { install }: World)
   return records.some((record) => record.version === version && isLive(record) && record.stamp?.install === install);
 }
 
-/** A record that stays for now is still deprecated when its server stops, and made active when it is back. */
+/** A record that stays for now is deprecated when the server that it advertises stops, and made active when that is back. */
 function keepUp(
   record: PublishedRecord,
   settings: Settings | undefined,
-  waitsFor: 'successor' | 'repair',
+  otherwise: Action,
   world: World,
 ): Pick<Step, 'action' | 'target' | 'reach'> {
-  const waiting: Action = { do: 'wait', for: waitsFor };
   // without its settings nobody knows whether this address can be reached from here
-  if (settings === undefined) return { action: waiting };
-  const target = targetOf(record.document, settings, world.namespaceOf(record.stamp?.source ?? ''));
+  if (settings === undefined) return { action: otherwise };
+  const { endpoint: _declared, ...others } = settings;
+  const target = targetOf(record.document, world.publishEndpoint ? others : settings, world.namespaceOf(record.stamp?.source ?? ''));
   const reach = world.reach(target);
-  if (record.status === 'active' && reach.is === 'silent')
+  if (record.status === 'active' && reach.is === 'silent') {
     return { target, reach, action: { do: 'deprecate', why: `toolyard: ${reach.failure.message}` } };
+  }
   if (record.status === 'deprecated' && reach.is === 'answers') return { target, reach, action: { do: 'activate' } };
-  return { target, reach, action: waiting };
+  return { target, reach, action: otherwise };
 }
 
 /** What becomes of a record that nobody declares any more. */
