@@ -38,5 +38,8 @@ test-differential: install ## the embedded registry against the official one, wh
 format: install ## rewrite the code in the project's format
 	@$(node) npm run -s format
 
+docs: install ## write docs/configuration.md anew from the settings' schemas
+	@$(node) npm run -s docs
+
 clean: ## remove what running and testing left in this checkout
 	@rm -rf .toolyard node_modules .tools

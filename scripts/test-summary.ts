@@ -19,7 +19,8 @@ for (const file of files) {
   // a file that cannot even load has no failed test of its own
   const broken = report.testResults.filter((result) => result.status === 'failed').length;
   const faults = Math.max(report.numFailedTests, broken);
-  for (const result of report.testResults) if (result.status === 'failed') process.stdout.write(`failed: ${result.name} ${result.message}\n`);
+  for (const result of report.testResults)
+    if (result.status === 'failed') process.stdout.write(`failed: ${result.name} ${result.message}\n`);
   if (unrun > 0) process.stdout.write(`${unrun} tests of ${file} did not run; here every test has to\n`);
   passed += report.numPassedTests;
   failed += report.success ? unrun : Math.max(faults, 1) + unrun;
