@@ -52,3 +52,8 @@ test('settings describe themselves', () => {
     { name: 'SEED', description: 'signing seed', initial: 'unset' },
   ]);
 });
+
+test('a setting whose default is replaced keeps its description', () => {
+  const [port] = describeConfig(z.object({ PORT: schema.shape.PORT.default(8001) }));
+  expect(port).toEqual({ name: 'PORT', description: 'port to listen on', initial: '8001' });
+});

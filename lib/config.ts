@@ -79,8 +79,11 @@ function acceptedBy(issue: z.core.$ZodIssue): string {
   }
 }
 
+/** A field that only replaces another's default keeps what was said of that one. */
 function metaOf(field: unknown): SettingMeta {
-  return field instanceof z.ZodType ? ((field.meta() ?? {}) as SettingMeta) : {};
+  if (!(field instanceof z.ZodType)) return {};
+  const inner = field instanceof z.ZodDefault || field instanceof z.ZodOptional ? metaOf(field.unwrap()) : {};
+  return { ...inner, ...(field.meta() as SettingMeta | undefined) };
 }
 
 function initialOf(field: unknown): string {
