@@ -22,7 +22,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Every address of a name. The default asks the system, as `net.connect` would. */
+/** Every address of a name. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
 export interface GuardOptions {
@@ -39,7 +39,8 @@ export interface GuardOptions {
 const IDLE_CONNECTION_MS = 4_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-const resolveBySystem: Resolve = (host) => lookup(host, { all: true, hints: ADDRCONFIG });
+/** Asks the system, as `net.connect` would. */
+export const resolveBySystem: Resolve = (host) => lookup(host, { all: true, hints: ADDRCONFIG });
 
 /**
  * An undici agent that dials only what the policy allows. A name is resolved once per connection; when any of its addresses is refused

@@ -109,7 +109,8 @@ const problems: readonly (readonly [RegExp, ProblemKind, string?])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'ConnectTimeout', ''],
   [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'ReadTimeout', ''],
   [/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO|HOSTNAME_MISMATCH)/, 'ConnectError'],
-  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|UND_ERR_SOCKET)/, 'RemoteProtocolError'],
+  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_)/, 'RemoteProtocolError'],
+  [/^UND_ERR_(SOCKET|RES_CONTENT_LENGTH_MISMATCH)$/, 'RemoteProtocolError', 'peer closed connection without sending complete message body'],
   [/^(Z_|ERR__ERROR|ERR_BROTLI|ERR__ZSTD|ZSTD_|ERR_ZSTD|ERR_PADDING|ERR_BUFFER)/, 'DecodingError'],
 ];
 
@@ -134,7 +135,9 @@ async function hop(
   try {
     return await request(url.origin + url.pathname + url.search, common);
   } catch (error) {
-    throw error instanceof AddressRefused ? new HopRefused(url, error) : error;
+    if (error instanceof AddressRefused) throw new HopRefused(url, error);
+    if (!(error instanceof errors.SocketError)) throw error;
+    throw new RequestProblem('RemoteProtocolError', 'Server disconnected without sending a response.', { cause: error });
   }
 }
 

@@ -32,7 +32,7 @@ describe('an article', () => {
       '<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2|3</td></tr></table>',
       '| a   | b   |\n| --- | --- |\n| 1   | 2\\|3 |',
     ],
-    ['nested lists', '<ul><li>one<ol start="3"><li>x</li><li>y</li></ol></li><li>two</li></ul>', '- one\n  3. x\n  4. y\n- two'],
+    ['nested lists', '<ul><li>one<ol start="3"><li>x</li><li>y</li></ol></li><li>two</li></ul>', '* one\n  3. x\n  4. y\n* two'],
     ['items of several paragraphs', '<ol><li><p>one</p><p>more</p></li><li>two</li></ol>', '1. one\n\n   more\n\n2. two'],
   ])('has %s', (_name, inner, expected) => {
     expect(markdown(article(inner))).toContain(expected);
@@ -159,7 +159,7 @@ describe('what is too deep, too large or too odd for a DOM is read in one linear
     const html =
       '<h2>Part</h2><ul><li>one</li><li>two <a href="x"><b>linked</b></a></li></ul><pre>a\n  b &lt;</pre><table><tr><td>1<td>2</tr></table>A&amp;B<br>C<script>no()</script><svg><text>no</text></svg><a href="y"><img></a>';
     expect(linear(html, base).markdown).toBe(
-      '## Part\n\n- one\n- two [linked](https://example.org/docs/x)\n\n```\na\n  b <\n```\n\n1 | 2\n\nA&B\nC',
+      '## Part\n\n* one\n* two [linked](https://example.org/docs/x)\n\n```\na\n  b <\n```\n\n1 | 2\n\nA&B\nC',
     );
   });
 

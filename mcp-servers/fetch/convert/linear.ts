@@ -109,7 +109,7 @@ class Writer {
     ['td', () => this.#cell()],
     ['th', () => this.#cell()],
     ['hr', () => this.#rule()],
-    ['li', () => this.#start(1, '- ')],
+    ['li', () => this.#start(1, '* ')],
     ['pre', () => this.#openPre()],
   ]);
 

@@ -45,7 +45,7 @@ export function toMarkdown(html: string, base: string): string {
 }
 
 /**
- * `- text` and `1. text`, where turndown alone would indent by four columns, and look for each item among all its siblings. Items come
+ * `* text` and `1. text`, where turndown alone would indent by four columns, and look for each item among all its siblings. Items come
  * in the order of the document.
  */
 function listItem(): (content: string, node: Element) => string {
@@ -54,7 +54,7 @@ function listItem(): (content: string, node: Element) => string {
     const count = (counted.get(list) ?? 0) + 1;
     counted.set(list, count);
     const first = Number(list.getAttribute('start') ?? 1);
-    const marker = list.nodeName === 'OL' ? `${first + count - 1}. ` : '- ';
+    const marker = list.nodeName === 'OL' ? `${first + count - 1}. ` : '* ';
     const lines = content.trim().replace(/\n(?=[^\n])/g, `\n${' '.repeat(marker.length)}`);
     return `${marker}${lines}${content.endsWith('\n') && content.trim() !== '' && nextSibling !== null ? '\n' : ''}${nextSibling === null ? '' : '\n'}`;
   };

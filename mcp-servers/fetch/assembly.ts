@@ -1,0 +1,55 @@
+import type { Dispatcher } from 'undici';
+import type { FetchSettings } from './config.ts';
+import { Converter } from './convert/converter.ts';
+import { Fetcher } from './fetcher.ts';
+import type { FetchMetrics } from './metrics.ts';
+
+/** The incumbent's: sites know them, in their robots.txt above all. */
+const AUTONOMOUS = 'ModelContextProtocol/1.0 (Autonomous; +https://github.com/modelcontextprotocol/servers)';
+const MANUAL = 'ModelContextProtocol/1.0 (User-Specified; +https://github.com/modelcontextprotocol/servers)';
+
+/** For the agents of this server: content security policies alone reach 20 KB; bytes. */
+export const MAX_HEADER_BYTES = 64 * 1024;
+/** Decoded bytes per byte received. */
+const MAX_RATIO = 100;
+
+export interface AssemblyOptions {
+  readonly settings: FetchSettings;
+  readonly dispatcher: Dispatcher;
+  /** what to do about a refused address */
+  readonly remedy: (url: URL) => string;
+  readonly metrics: FetchMetrics;
+}
+
+export interface Assembly {
+  readonly fetcher: Fetcher;
+  /** Resolves when a page could be converted. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The parts of a fetch server, whatever it is reached by. */
+export function assemble({ settings, dispatcher, remedy, metrics }: AssemblyOptions): Assembly {
+  const converter = new Converter({
+    warm: settings.FETCH_WORKERS,
+    most: Math.max(settings.FETCH_WORKERS, settings.FETCH_MAX_WORKERS),
+    memoryMb: settings.FETCH_WORKER_MEMORY_MIB,
+  });
+  const fetcher = new Fetcher({
+    dispatcher,
+    convert: (conversion, signal, articleMs) => converter.convert(conversion, signal, articleMs),
+    userAgents: { autonomous: settings.FETCH_USER_AGENT ?? AUTONOMOUS, manual: settings.FETCH_USER_AGENT ?? MANUAL },
+    ignoreRobots: settings.FETCH_IGNORE_ROBOTS,
+    timeoutMs: settings.FETCH_TIMEOUT_SECONDS * 1000,
+    limits: { wireBytes: settings.FETCH_MAX_WIRE_BYTES, decodedBytes: settings.FETCH_MAX_DECODED_BYTES, ratio: MAX_RATIO },
+    remedy,
+    metrics,
+  });
+  return {
+    fetcher,
+    ready: () => converter.ready(),
+    close: async () => {
+      await Promise.all([converter.close(), dispatcher.destroy()]);
+    },
+  };
+}
