@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { foldDocument, joinPath, MAX_NESTING, nestsDeeperThan, normalForm } from '../../lib/registry-api/normal-form.ts';
 import { PUBLISHER_META, type ServerJson } from '../../lib/registry-api/server-json.ts';
@@ -35,6 +36,8 @@ export type Wish =
       readonly version: string;
       /** as it is to be published: in the registry's normal form, marked, and with the endpoint for its remote where that is asked for */
       readonly document: ServerJson;
+      /** `sha256:` and 64 hex digits of that */
+      readonly digest: string;
       readonly settings: Settings;
     }
   | {
@@ -135,13 +138,17 @@ function record(document: ServerJson, own: Settings, rules: ReadingRules & { sou
   const published = publishable(document, settings, rules);
   const tooMuch = sizeFaults(published);
   if (tooMuch.length > 0) return { ...invalidRecord(tooMuch), name, version, settings };
-  return { is: 'record', name, version, document: published, settings };
+  return { is: 'record', name, version, document: published, digest: digestOf(published), settings };
 }
 
 type Unusables = Extract<Wish, { is: 'unusable' }>;
 
 function invalidRecord(faults: readonly DeclarationFault[]): Unusables {
   return { is: 'unusable', reason: 'InvalidRecord', message: summary('server.json', faults), faults };
+}
+
+function digestOf(document: ServerJson): string {
+  return `sha256:${createHash('sha256').update(JSON.stringify(document)).digest('hex')}`;
 }
 
 function invalidSettings(faults: readonly DeclarationFault[]): Unusables {

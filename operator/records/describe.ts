@@ -48,20 +48,35 @@ export function describe(subject: Subject): Description | undefined {
     source: subject.source,
     ...nameOf(picture),
     state: stateOf(drafts, picture),
+    provisional: isProvisional(picture),
     conditions: [drafts.accepted, reachable(shown?.reach), ...advertised(picture), drafts.published],
-    ...defined({
-      faults: subject.declaration?.wish.is === 'unusable' ? subject.declaration.wish.faults : undefined,
-      tools: toolsOf(shown?.reach),
-      endpoint: addressOf(shown),
-      nextProbeAt: timeOf(subject.nextProbeAt),
-      withdrawAt: timeOf(former.find(({ until }) => until !== undefined)?.until),
-    }),
+    ...details(picture),
   };
+}
+
+function details({ declaration, former, shown, nextProbeAt }: Picture) {
+  const wish = declaration?.wish;
+  return defined({
+    faults: wish?.is === 'unusable' ? wish.faults : undefined,
+    tools: toolsOf(shown?.reach),
+    digest: digestOf(declaration),
+    endpoint: addressOf(shown),
+    nextProbeAt: timeOf(nextProbeAt),
+    withdrawAt: timeOf(former.find(({ until }) => until !== undefined)?.until),
+  });
+}
+
+function isProvisional({ declaration, tentative, shown }: Picture): boolean {
+  return declaration?.wish.is === 'record' && (tentative || shown === undefined || shown.reach?.is === 'unasked');
 }
 
 function nameOf({ declaration, shown }: Picture): { name: string; version: string } {
   const { name = shown?.name, version = shown?.version } = declaration?.wish ?? {};
   return { name: name ?? '', version: version ?? '' };
+}
+
+function digestOf(declaration: Declaration | undefined): string | undefined {
+  return declaration?.wish.is === 'record' ? declaration.wish.digest : undefined;
 }
 
 function timeOf(ms: number | undefined): string | undefined {

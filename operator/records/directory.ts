@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open, readdir, readFile, type FileHandle } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { watch, type FSWatcher } from 'chokidar';
 import { z } from 'zod';
 import { anythingButLinkLocal, type AddressPolicy } from '../../lib/address-guard/policy.ts';
@@ -64,6 +64,8 @@ export class DirectorySource implements Source {
     // Two levels are all that is read; a link is followed, as a mounted ConfigMap is made of links.
     this.#watcher = watch(this.#options.directory, { ignoreInitial: true, depth: 1, atomic: false, ignorePermissionErrors: true });
     this.#watcher.on('all', () => this.#schedule(SETTLE_MS));
+    // what came between the first reading and the first event is told by none
+    this.#watcher.on('ready', () => this.#schedule(0));
     this.#watcher.on('error', (error) =>
       this.#options.log.warn({ err: error }, 'no events for a part of the directory; it is re-read anyway'),
     );
@@ -132,6 +134,7 @@ export class DirectorySource implements Source {
     }
     const unfinished: string[] = [];
     const declarations: RawDeclaration[] = [];
+    this.#forgetOthers(new Set(entries));
     for (const entry of entries.filter((name) => !name.startsWith('.')).sort(compareText)) {
       const declaration = await this.#declaration(entry, unfinished);
       if (declaration !== undefined) declarations.push(declaration);
@@ -139,6 +142,13 @@ export class DirectorySource implements Source {
     if (unfinished.length === 0) return { declarations };
     this.#schedule(WRITING_MS);
     return { declarations, incomplete: `being written: ${unfinished.join(', ')}` };
+  }
+
+  /** What was in a directory that vanished says nothing about a new one of its name. */
+  #forgetOthers(entries: ReadonlySet<string>): void {
+    for (const path of this.#files.keys()) {
+      if (!entries.has(basename(dirname(path)))) this.#files.delete(path);
+    }
   }
 
   async #declaration(entry: string, unfinished: string[]): Promise<RawDeclaration | undefined> {

@@ -52,7 +52,7 @@ interface Blocked {
 const WRITES_AT_A_TIME = 8;
 /** One name needs a handful of writes at most; more are continued later, so that a registry which does not keep them is not flooded. */
 const TURNS = 20;
-const FIRST_RETRY_MS = 5_000;
+const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 10 * 60_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 15_000;

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts';
 import { defined } from './defined.ts';
 import type { Keeper } from './keeper.ts';
-import { eventsBetween, withTimes, type DeclarationStatus, type OperatorView } from './status.ts';
+import { eventsBetween, withTimes, type DeclarationStatus, type Description, type OperatorView } from './status.ts';
 
 /** A server that builds its tools anew each time must not fill the log. */
 const TOOL_CHANGE_EVERY_MS = 10 * 60_000;
@@ -12,6 +12,8 @@ export class Reporter {
   readonly #log: Log;
   readonly #now: () => number;
   readonly #toolsToldAt = new Map<string, number>();
+  /** what an earlier operator knew and this one does not know better yet */
+  readonly #inherited: Map<string, DeclarationStatus>;
   #statuses: ReadonlyMap<string, DeclarationStatus>;
   #suspicious = false;
 
@@ -20,18 +22,19 @@ export class Reporter {
     this.#install = install;
     this.#log = log;
     this.#now = now;
-    this.#statuses = new Map((before?.declarations ?? []).map((status) => [status.source, status]));
+    this.#inherited = new Map((before?.declarations ?? []).map((status) => [status.source, status]));
+    this.#statuses = new Map(this.#inherited);
   }
 
   view(keeper: Keeper, selfSuspicion: boolean): OperatorView {
     const now = new Date(this.#now()).toISOString();
-    const declarations = keeper.describeAll().map((description) => withTimes(description, this.#statuses.get(description.source), now));
+    const declarations = keeper
+      .describeAll()
+      .map((description) => this.#inheritance(description) ?? withTimes(description, this.#statuses.get(description.source), now));
     for (const status of declarations) this.#tell(this.#statuses.get(status.source), status);
-    for (const [source, { name }] of this.#statuses) {
-      if (!declarations.some((status) => status.source === source))
-        this.#log.info({ source, name, reason: 'Withdrawn' }, 'nothing of it is left');
-    }
-    this.#statuses = new Map(declarations.map((status) => [status.source, status]));
+    const statuses = new Map(declarations.map((status) => [status.source, status]));
+    if (keeper.ready) this.#tellGone(statuses);
+    this.#statuses = keeper.ready ? statuses : new Map([...this.#statuses, ...statuses]);
     this.#suspect(selfSuspicion);
     const { registry, incomplete } = keeper;
     return {
@@ -45,6 +48,20 @@ export class Reporter {
       }),
       declarations,
     };
+  }
+
+  #tellGone(now: ReadonlyMap<string, DeclarationStatus>): void {
+    for (const [source, { name }] of this.#statuses) {
+      if (!now.has(source)) this.#log.info({ source, name, reason: 'Gone' }, 'nothing of it is left');
+    }
+  }
+
+  /** A restart changes no status: of the same record at the same address the last one stands until there is news. */
+  #inheritance({ source, provisional, digest, endpoint }: Description): DeclarationStatus | undefined {
+    const before = this.#inherited.get(source);
+    if (before !== undefined && provisional && before.digest === digest && before.endpoint === endpoint) return before;
+    this.#inherited.delete(source);
+    return undefined;
   }
 
   #tell(before: DeclarationStatus | undefined, after: DeclarationStatus): void {

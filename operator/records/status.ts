@@ -33,6 +33,8 @@ export interface DeclarationStatus {
   readonly faults?: readonly DeclarationFault[];
   /** as far as they fit */
   readonly tools?: ToolInventory;
+  /** `sha256:` and 64 hex digits of the record as it is to be published: tells which content this status is about */
+  readonly digest?: string;
   /** the address that is probed */
   readonly endpoint?: string;
   /** RFC 3339; only while the server does not answer */
@@ -68,18 +70,24 @@ export interface OperatorView {
 /** A status before it is known since when its answers are what they are. */
 export interface Description extends Omit<DeclarationStatus, 'conditions'> {
   readonly conditions: readonly Omit<Condition, 'lastTransitionTime'>[];
+  /** an answer is still missing that will come by itself */
+  readonly provisional: boolean;
 }
 
 /** Largest status of one declaration, bytes of JSON: an annotation of this size is still cheap to keep. */
 export const MAX_STATUS_BYTES = 8 * 1024;
 
 /** A description with the times at which its answers last changed, cut to MAX_STATUS_BYTES. */
-export function withTimes(description: Description, before: DeclarationStatus | undefined, now: string): DeclarationStatus {
-  const conditions = description.conditions.map((condition) => {
+export function withTimes(
+  { provisional: _, ...status }: Description,
+  before: DeclarationStatus | undefined,
+  now: string,
+): DeclarationStatus {
+  const conditions = status.conditions.map((condition) => {
     const old = before?.conditions.find(({ type }) => type === condition.type);
     return { ...condition, lastTransitionTime: old?.status === condition.status ? old.lastTransitionTime : now };
   });
-  return bounded({ ...description, conditions });
+  return bounded({ ...status, conditions });
 }
 
 const MAX_MESSAGE = 500;
