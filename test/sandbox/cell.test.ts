@@ -9,7 +9,7 @@ let cell: Cell;
 /** A sandbox whose agent is not to be trusted; what holds it does not matter here. */
 function hostile(behaviour: string): Cell {
   const argv = [process.execPath, join(import.meta.dirname, 'agents.ts'), behaviour];
-  cell = new Cell({ launch: { argv, files: [] }, cgroup: undefined, memoryBytes: 2 ** 40 });
+  cell = new Cell({ launch: { argv, files: [] }, cgroup: undefined, memoryBytes: 2 ** 40, stopGraceMs: 200 });
   return cell;
 }
 

@@ -1,19 +1,60 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { startServer, type ServerProcess } from '../mcp-http/server-process.ts';
+import { serverEnvironment } from '../mcp-http/server-process.ts';
 
-/** A running sandbox server and clients of it. */
-export async function startSandboxServer(env: Record<string, string>): Promise<ServerProcess> {
-  const server = await startServer('mcp-servers/sandbox/main.ts', env);
-  const deadline = performance.now() + 30_000;
-  for (;;) {
-    const answer = await fetch(`${server.url}/readyz`);
-    const text = await answer.text();
-    if (answer.ok) return server;
-    if (performance.now() > deadline || !text.includes('finding out')) {
-      await server.close();
-      throw new Error(`the sandbox server is not ready: ${text}`);
-    }
-  }
+export interface RunningServer {
+  readonly url: string;
+  readonly pid: number;
+  /** Ends it as a crash would, without a chance to clear up. */
+  kill(): Promise<void>;
+  /** Stops it in order and resolves with its exit code, null when a signal ended it. */
+  close(): Promise<number | null>;
+}
+
+const START_TIMEOUT_MS = 30_000;
+
+/**
+ * Runs the sandbox server and resolves when sandboxes can be made.
+ * @param uid run it as this user, which takes root
+ * @throws Error with what it wrote, when it is not to be had
+ */
+export async function startSandboxServer(env: Record<string, string>, { uid }: { uid?: number } = {}): Promise<RunningServer> {
+  const child = spawn(process.execPath, ['mcp-servers/sandbox/main.ts'], {
+    env: serverEnvironment(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(uid !== undefined && { uid, gid: uid }),
+  });
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const url = await new Promise<string>((resolve, reject) => {
+    let written = '';
+    const fail = (what: string) => {
+      child.kill('SIGKILL');
+      reject(new Error(`the sandbox server ${what}: ${written}`));
+    };
+    const timer = setTimeout(() => fail(`was not ready within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+    child.stderr.on('data', (chunk) => (written += chunk));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      written += `${line}\n`;
+      if (line.includes('no sandbox can be started')) fail('has no isolation');
+      const listening = /"url":"(http:[^"]+)".*"msg":"listening"/.exec(written)?.[1];
+      if (listening !== undefined && written.includes('sandboxes can be started')) resolve(listening);
+    });
+    void exited.then((code) => fail(`ended with ${code}`)).finally(() => clearTimeout(timer));
+  });
+  return {
+    url,
+    pid: child.pid ?? 0,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    close: async () => {
+      child.kill();
+      return exited;
+    },
+  };
 }
 
 export interface Answer {
@@ -24,6 +65,12 @@ export interface Answer {
   readonly failed: boolean;
 }
 
+export interface Schema {
+  readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly required?: readonly string[];
+}
+
+/** One client of a sandbox server. */
 export class Caller {
   readonly #client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } });
 
@@ -56,9 +103,4 @@ export class Caller {
   close(): Promise<void> {
     return this.#client.close();
   }
-}
-
-export interface Schema {
-  readonly properties?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  readonly required?: readonly string[];
 }

@@ -1,11 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { processesNaming, processTree } from '../../mcp-servers/sandbox/local/processes.ts';
 import { cgroupPlace } from '../../mcp-servers/sandbox/local/cgroup.ts';
-import { readFileSync } from 'node:fs';
 import { Caller, startSandboxServer } from './client.ts';
 import { forEachIsolation, runsc } from './isolations.ts';
 
@@ -20,18 +18,16 @@ forEachIsolation((isolation) => {
       const running = caller
         .call('execute_command', { sandbox_claim_name: name, command: '(setsid sleep 300 &); sleep 300' })
         .catch(() => 'cut off');
-      const pid = server.child.pid ?? 0;
-      await expect.poll(() => processTree(pid).length, { timeout: 10_000 }).toBeGreaterThan(3);
-      const tree = processTree(pid);
+      await expect.poll(() => processTree(server.pid).length, { timeout: 10_000 }).toBeGreaterThan(3);
+      const tree = processTree(server.pid);
       const bystander = await startSandboxServer({ ...env, SANDBOX_WARM: '0' });
 
-      server.child.kill('SIGKILL');
-      await once(server.child, 'exit');
+      await server.kill();
       await expect.poll(() => tree.filter(alive), { timeout: 5_000 }).toEqual([]);
       expect(await running).toBe('cut off');
       await caller.close().catch(() => {});
 
-      const left = readdirSync(state).find((run) => run.startsWith(`run-${pid}-`));
+      const left = readdirSync(state).find((run) => run.startsWith(`run-${server.pid}-`));
       expect(left).toBeDefined();
       const successor = await startSandboxServer(env);
       expect(readdirSync(state)).not.toContain(left);

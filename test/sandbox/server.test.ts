@@ -3,14 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ServerProcess } from '../mcp-http/server-process.ts';
-import { Caller, startSandboxServer } from './client.ts';
+import { Caller, startSandboxServer, type RunningServer } from './client.ts';
 import { forEachIsolation, runsc } from './isolations.ts';
 
 forEachIsolation((isolation) => {
   describe(`the sandbox server under ${isolation}`, () => {
     const directory = mkdtempSync(join(tmpdir(), 'toyd-server-'));
-    let server: ServerProcess;
+    let server: RunningServer;
     let ann: Caller;
     let bob: Caller;
 

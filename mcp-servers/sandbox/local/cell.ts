@@ -6,7 +6,7 @@ import type { Launch } from './isolation.ts';
 import { watchMemory } from './memory-watch.ts';
 
 /** Time an agent gets to end a command, before the whole sandbox is ended. */
-const STOP_GRACE_MS = 3_000;
+const STOP_GRACE_MS = 2_000;
 /** Time the kernel gets to end what was killed. */
 const END_GRACE_MS = 5_000;
 /** What `timeout(1)` exits with. */
@@ -18,6 +18,8 @@ export interface CellOptions {
   /** undefined where this user may make none: memory is watched instead */
   readonly cgroup: Cgroup | undefined;
   readonly memoryBytes: number;
+  /** @default STOP_GRACE_MS */
+  readonly stopGraceMs?: number;
 }
 
 export interface RunOptions {
@@ -33,12 +35,14 @@ export class Cell {
   readonly guest: Guest;
   readonly #cgroup: Cgroup | undefined;
   readonly #memoryBytes: number;
+  readonly #stopGraceMs: number;
   readonly #stops = new Set<(reason: StopReason) => void>();
   #endWatch: (() => void) | undefined;
   #removed: Promise<void> | undefined;
 
-  constructor({ launch, cgroup, memoryBytes }: CellOptions) {
+  constructor({ launch, cgroup, memoryBytes, stopGraceMs = STOP_GRACE_MS }: CellOptions) {
     this.#cgroup = cgroup;
+    this.#stopGraceMs = stopGraceMs;
     this.#memoryBytes = memoryBytes;
     this.guest = new Guest(cgroup === undefined ? launch : { ...launch, argv: [...cgroup.joining, ...launch.argv] });
   }
@@ -118,7 +122,7 @@ export class Cell {
       if (stopping.reason !== undefined) return;
       stopping.reason = reason;
       this.guest.stop(id);
-      hard = setTimeout(() => this.guest.kill('a command in it did not stop when told to'), STOP_GRACE_MS);
+      hard = setTimeout(() => this.guest.kill('a command in it did not stop when told to'), this.#stopGraceMs);
     };
     const cancelled = () => stop('cancelled');
     const timer = setTimeout(() => stop('timeout'), timeoutMs);

@@ -2,31 +2,33 @@ import { SandboxError, type SandboxErrorCode } from '../backend.ts';
 import type { GuestFault } from './guest.ts';
 
 /** What the agent's errno names mean to a caller, and what to do about them. */
-const meanings: Readonly<Record<string, readonly [SandboxErrorCode, string]>> = {
-  ENOENT: ['no-such-file', 'there is no such file or directory; list_files shows what is there'],
-  EISDIR: ['wrong-kind', 'that is a directory; list_files lists it'],
-  ENOTDIR: ['wrong-kind', 'that, or a part of the path, is not a directory'],
-  ENOTFILE: ['wrong-kind', 'that is not a regular file'],
-  ENXIO: ['wrong-kind', 'that is not a regular file'],
-  ELOOP: ['wrong-kind', 'that is a symbolic link that leads in a circle'],
-  EACCES: ['denied', 'the sandbox may not touch that; use /workspace or /tmp'],
-  EPERM: ['denied', 'the sandbox may not touch that; use /workspace or /tmp'],
-  EROFS: ['denied', 'that place is read-only; use /workspace or /tmp'],
-  ENOSPC: ['disk-full', 'no room is left there; remove files with execute_command'],
-  EDQUOT: ['disk-full', 'no room is left there; remove files with execute_command'],
-  EFBIG: ['too-large', 'the file is larger than may be passed; take it in parts (head -c, split)'],
-  ENAMETOOLONG: ['invalid', 'the path is too long'],
-  EAGAIN: [
-    'busy',
-    "no process can be started: the sandbox's process limit is used up by commands that still run; wait, or delete the sandbox",
-  ],
-  ENOMEM: ['busy', "the sandbox's memory is used up; remove files from it, wait for commands that still run, or delete it"],
-  EMFILE: ['busy', 'too much is going on in the sandbox at once; try again when other calls have ended'],
-};
+const meanings: ReadonlyMap<string, readonly [SandboxErrorCode, string]> = new Map(
+  Object.entries<readonly [SandboxErrorCode, string]>({
+    ENOENT: ['no-such-file', 'there is no such file or directory; list_files shows what is there'],
+    EISDIR: ['wrong-kind', 'that is a directory; list_files lists it'],
+    ENOTDIR: ['wrong-kind', 'that, or a part of the path, is not a directory'],
+    ENOTFILE: ['wrong-kind', 'that is not a regular file'],
+    ENXIO: ['wrong-kind', 'that is not a regular file'],
+    ELOOP: ['wrong-kind', 'that is a symbolic link that leads in a circle'],
+    EACCES: ['denied', 'the sandbox may not touch that; use /workspace or /tmp'],
+    EPERM: ['denied', 'the sandbox may not touch that; use /workspace or /tmp'],
+    EROFS: ['denied', 'that place is read-only; use /workspace or /tmp'],
+    ENOSPC: ['disk-full', 'no room is left there; remove files with execute_command'],
+    EDQUOT: ['disk-full', 'no room is left there; remove files with execute_command'],
+    EFBIG: ['too-large', 'the file is larger than may be passed; take it in parts (head -c, split)'],
+    ENAMETOOLONG: ['invalid', 'the path is too long'],
+    EAGAIN: [
+      'busy',
+      "no process can be started: the sandbox's process limit is used up by commands that still run; wait, or delete the sandbox",
+    ],
+    ENOMEM: ['busy', "the sandbox's memory is used up; remove files from it, wait for commands that still run, or delete it"],
+    EMFILE: ['busy', 'too much is going on in the sandbox at once; try again when other calls have ended'],
+  }),
+);
 
 /** @param subject what was asked for: a path, or a command */
 export function sandboxErrorOf(fault: GuestFault, subject: string): SandboxError {
-  const [code, advice] = meanings[fault.code] ?? [
+  const [code, advice] = meanings.get(fault.code) ?? [
     'failed',
     `the sandbox could not do that (${fault.code}); delete it and create another if this goes on`,
   ];

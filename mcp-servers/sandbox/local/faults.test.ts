@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { sandboxErrorOf } from './faults.ts';
+import { GuestFault } from './guest.ts';
+
+test.each([
+  ['ENOENT', 'no-such-file', 'list_files'],
+  ['EISDIR', 'wrong-kind', 'a directory'],
+  ['EACCES', 'denied', '/workspace'],
+  ['ENOSPC', 'disk-full', 'remove files'],
+  ['EAGAIN', 'busy', 'process limit'],
+  ['EFBIG', 'too-large', 'in parts'],
+  ['EWHATEVER', 'failed', '(EWHATEVER)'],
+])('%s inside is %s to a caller, who is told about the path and what to do', (errno, code, advice) => {
+  const error = sandboxErrorOf(new GuestFault(errno, 'words of the guest'), 'some/path');
+  expect(error).toMatchObject({ code, message: expect.stringContaining(advice) as string });
+  expect(error.message).toMatch(/^some\/path: /);
+  expect(error.message).not.toContain('words of the guest');
+});
+
+test('a name of the guest’s own making is no meaning', () => {
+  expect(sandboxErrorOf(new GuestFault('constructor', ''), 'x').code).toBe('failed');
+});
