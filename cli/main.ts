@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import { CliError, exit, exitHelp, type ExitCode } from './exit.ts';
+import { stateDir } from './stack/state-dir.ts';
 import { openTerminal, safe, type Terminal } from './terminal.ts';
 
 /** The checkout: its catalog and its state are the default wherever the command is called from. */
@@ -59,6 +62,7 @@ Exits with 0 after Ctrl-C or SIGTERM, 1 when something did not start, 5 when a p
   )
   .action(
     run(async (terminal, options: UpOptions) => {
+      useCompileCache(resolve(options.state));
       const { up } = await import('./up/up.ts');
       const ports = { registry: options.registryPort, fetch: options.fetchPort, sandbox: options.sandboxPort };
       return await up({ home, catalog: resolve(options.catalog), state: resolve(options.state), ports }, terminal);
@@ -144,6 +148,12 @@ program
       return await call({ name, tool, words, args, state: resolve(state), registry }, terminal);
     }),
   );
+
+/** Where an earlier run left compiled code. A state directory that is not there yet is not made for this: that may be refused. */
+function useCompileCache(state: string): void {
+  const { compileCache } = stateDir(state);
+  if (existsSync(compileCache)) enableCompileCache(compileCache);
+}
 
 type Arguments = [options: Common, ...unknown[]];
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { connect } from '../mcp.ts';
 import type { StackModel } from './model.ts';
 
 const ASK_TIMEOUT_MS = 5_000;
@@ -20,6 +19,8 @@ const answer = z.object({
 export async function isolationOf({ parts, urls }: StackModel): Promise<Isolation | undefined> {
   if (parts.sandbox.is !== 'ready') return undefined;
   try {
+    // not before it is needed: the parts start while this loads
+    const { connect } = await import('../mcp.ts');
     const server = await connect(`${urls.sandbox}/mcp`);
     try {
       const { structuredContent } = await server.call('get_sandbox_config', {}, AbortSignal.timeout(ASK_TIMEOUT_MS));

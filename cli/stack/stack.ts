@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { ConfigError, readConfig } from '../../lib/config.ts';
 import { createLog } from '../../lib/log.ts';
 import { operatorSettings, type OperatorSettings } from '../../operator/config.ts';
-import { startOperator, type Operator } from '../../operator/operator.ts';
+import type { Operator, startOperator } from '../../operator/operator.ts';
 import { CliError, exit } from '../exit.ts';
 import { isSettled, partNames, type PartName, type StackModel } from './model.ts';
 import { Part, type PartSpec, type PartState } from './part.ts';
@@ -48,6 +48,7 @@ export class Stack {
   readonly #parts: ReadonlyMap<PartName, Part>;
   readonly #release: () => void;
   readonly #settings: OperatorSettings;
+  readonly #operatorModule: Promise<{ readonly startOperator: typeof startOperator }>;
   #operator: Operator | undefined;
   #starting: Promise<void> | undefined;
   #model: StackModel;
@@ -64,6 +65,8 @@ export class Stack {
     const starting: PartState = { is: 'starting' };
     this.#model = { urls, parts: { registry: starting, fetch: starting, sandbox: starting }, operator: { is: 'waiting' } };
     this.#parts = new Map(partNames.map((name) => [name, new Part(specOf(name, ports, options), (state) => this.#heard(name, state))]));
+    // a third of a second of loading, in which the parts already start
+    this.#operatorModule = import('../../operator/operator.ts');
   }
 
   /** @throws CliError `inUse`, `usage` for a wrong setting of the operator, or `no` when the state directory cannot be written */
@@ -120,7 +123,10 @@ export class Stack {
   async #operate(): Promise<void> {
     const log = this.#options.state.log('operator');
     rotateLog(log);
-    const operator = await startOperator(this.#settings, { log: createLog('operator', 'info', destination({ dest: log, append: true })) });
+    const operatorModule = await this.#operatorModule;
+    const operator = await operatorModule.startOperator(this.#settings, {
+      log: createLog('operator', 'info', destination({ dest: log, append: true })),
+    });
     this.#operator = operator;
     const look = (): void => this.#become({ operator: { is: 'running', view: operator.view(), ready: operator.ready().ready } });
     operator.onChange(look);
@@ -202,7 +208,7 @@ function specOf(name: PartName, ports: Ports, { home, state, env }: StackOptions
     main: join(home, 'mcp-servers', name, 'main.ts'),
     url: addressOf(ports[name]),
     log: state.log(name),
-    env: { ...env, ...own[name], ...hostSettings, PORT: String(ports[name]) },
+    env: { ...env, ...own[name], ...hostSettings, PORT: String(ports[name]), NODE_COMPILE_CACHE: state.compileCache },
   };
 }
 

@@ -28,6 +28,8 @@ export interface StateDir {
   readonly status: string;
   readonly sandboxes: string;
   readonly lock: string;
+  /** compiled code of the parts, by Node: halves the processor time of every start but the first */
+  readonly compileCache: string;
   log(part: string): string;
 }
 
@@ -40,6 +42,7 @@ export function stateDir(root: string): StateDir {
     status: join(root, 'status.json'),
     sandboxes: join(root, 'sandboxes'),
     lock: join(root, 'up.lock'),
+    compileCache: join(root, 'compile-cache'),
     log: (part) => join(root, 'logs', `${part}.log`),
   };
 }

@@ -40,13 +40,15 @@ describe('what changed is told', () => {
   });
 
   test('an edit as one thing: nothing while it is being written, one line when it is', () => {
-    const before = view(published);
-    expect(happenings(before, view(writing))).toEqual([]);
-    const remembered = told(before, view(writing));
-    const later = declared('Published', [
-      condition('Published', 'True', { reason: 'Published', lastTransitionTime: '2026-11-30T10:00:09Z' }),
-    ]);
-    expect(happenings(remembered, view(later))).toMatchObject([{ what: 'updated' }]);
+    const before = view({ ...published, digest: 'sha256:old' });
+    const during = view({ ...writing, digest: 'sha256:new' });
+    expect(happenings(before, during)).toEqual([]);
+    expect(happenings(told(before, during), view({ ...published, digest: 'sha256:new' }))).toMatchObject([{ what: 'updated' }]);
+  });
+
+  test('an edit that was written before anybody looked', () => {
+    const [before, after] = ['sha256:old', 'sha256:new'].map((digest) => view({ ...published, digest }));
+    expect(happenings(before, after ?? view())).toMatchObject([{ what: 'updated' }]);
   });
 
   test('every fault of a broken file with its path, and what the registry keeps', () => {

@@ -38,10 +38,8 @@ function isNews(before: DeclarationStatus | undefined, after: DeclarationStatus)
 }
 
 /** All that is worth telling when it changes. Times of probes and the words of a repeated failure are not. */
-function fingerprint({ name, version, state, conditions, faults, tools }: DeclarationStatus): string {
-  const published = conditionOf(conditions, 'Published');
-  const since = published?.status === 'True' ? published.lastTransitionTime : '';
-  return JSON.stringify([name, version, state, conditions.map(({ type, reason }) => [type, reason]), faults, tools?.digest, since]);
+function fingerprint({ name, version, digest, state, conditions, faults, tools }: DeclarationStatus): string {
+  return JSON.stringify([name, version, digest, state, conditions.map(({ type, reason }) => [type, reason]), faults, tools?.digest]);
 }
 
 function isBeingWritten({ conditions }: DeclarationStatus): boolean {
