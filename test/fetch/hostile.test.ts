@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFetchServer, type FetchServer } from './fetch-server.ts';
@@ -218,6 +218,13 @@ test('a caller who leaves takes the fetch along', async () => {
   leave.abort();
   await expect(given).rejects.toThrow(/abort/i);
   await expect.poll(() => site.open(), { timeout: 4_000 }).toBeLessThanOrEqual(before);
+});
+
+test('names that nobody answers for leave threads for the rest', async (context) => {
+  const tasks = `/proc/${server.process.child.pid}/task`;
+  const ids = await readdir(tasks).catch(() => context.skip('threads can be counted on Linux only'));
+  const names = await Promise.all(ids.map(async (id) => readFile(`${tasks}/${id}/comm`, 'utf8').catch(() => '')));
+  expect(names.filter((name) => name.startsWith('libuv-worker')).length).toBeGreaterThanOrEqual(32);
 });
 
 test('many hostile pages at once leave the server in good health', async () => {
