@@ -24,10 +24,10 @@ export interface ProbeOptions {
 }
 
 /** No client shows a model more tools than a few hundred; a list beyond this is a fault, or an attack on those who read it. */
-export const MAX_TOOLS = 5000;
+export const MAX_TOOLS = 2000;
 const MAX_PAGES = 100;
-/** All answers of one probe together, as they come over the wire. */
-export const MAX_PROBE_BYTES = 10 * 1024 * 1024;
+/** All answers of one probe together, decompressed: hundreds of probes may run at once. */
+export const MAX_PROBE_BYTES = 4 * 1024 * 1024;
 /** A session that is not ended costs the server memory, so it gets this long even when the probe's own time is used up. */
 const GOODBYE_MS = 1000;
 

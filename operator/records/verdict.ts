@@ -58,12 +58,15 @@ function networkFailure(error: unknown): Failure {
   if (refused !== undefined) {
     return fails('AddressRefused', `its address is ${refused.reason}, which the operator does not dial for a declaration`);
   }
+  if (chain.some(({ message }) => message === 'bad port')) {
+    return fails('AddressRefused', 'its port is one that web clients refuse to use: let it listen at another');
+  }
+  if (chain.some(({ name }) => name === 'HTTPParserError')) return fails('NotMcp', 'something answers there, but not HTTP');
   const code = chain.map(codeOf).find((text) => text !== '') ?? 'no reason given';
   if (NAME_CODES.has(code)) return fails('NameNotResolved', `its host name cannot be resolved (${code})`);
   if (REFUSED_CODES.has(code)) return fails('ConnectionRefused', `nothing listens at its address (${code}): is the server running?`);
   if (TLS_CODES.test(code))
     return fails('TlsFailed', `its certificate or TLS is not accepted (${code}): CA_FILE names further authorities`);
-  if (code.startsWith('HPE_')) return fails('NotMcp', 'something answers there, but not HTTP');
   return fails('ConnectionLost', `the connection broke (${code})`);
 }
 
