@@ -338,6 +338,16 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         await renewed.delete();
       });
 
+      test('sixteen sandboxes at once start, work apart from each other and end', async () => {
+        const many = Array.from({ length: 16 }, (_, index) => new Guest(backend, `sb-many-${index}`));
+        await Promise.all(many.map((each) => each.create()));
+        await Promise.all(many.map((each, index) => each.write('number', `${index}`)));
+        const results = await Promise.all(many.map((each) => each.run('echo $(($(cat number) * 2))')));
+        expect(results.map(({ stdout }) => stdout)).toEqual(many.map((_, index) => `${index * 2}\n`));
+        await Promise.all(many.map((each) => each.delete()));
+        expect((await backend.list()).map(({ handle }) => handle)).toEqual([guest.handle]);
+      });
+
       test('the same order twice is one sandbox', async () => {
         const once = new Guest(backend, 'sb-once');
         await Promise.all([once.create(), once.create()]);

@@ -77,7 +77,6 @@ export class Cell {
     }
   }
 
-  /** Resolves when the sandbox is over, with the reason. */
   /** Ends the sandbox and removes all there is of it. */
   remove(why: string): Promise<void> {
     return (this.#removed ??= this.#remove(why));
@@ -100,7 +99,7 @@ export class Cell {
     if (reason !== 'memory') return { exitCode, timedOut: false };
     const ended = this.#cgroup === undefined ? 'its commands were stopped' : 'the kernel ended what used most';
     const note = `out of memory: the sandbox may use ${Math.round(this.#memoryBytes / 1024 / 1024)} MiB, its files included; ${ended}`;
-    return { exitCode: exitCode === 0 ? KILLED : exitCode, timedOut: false, note };
+    return { exitCode, timedOut: false, note };
   }
 
   #stoppable(

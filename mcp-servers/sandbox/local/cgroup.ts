@@ -128,10 +128,8 @@ export class Cgroup {
 
   /** How often the kernel had to kill for want of memory here. */
   get outOfMemoryKills(): number {
-    const text = this.#directories.flatMap((directory) =>
-      ['memory.events', 'memory.oom_control'].map((file) => join(directory, file)).filter((path) => existsSync(path)),
-    );
-    return text.reduce((sum, path) => sum + Number(/^oom_kill (\d+)$/m.exec(readFileSync(path, 'utf8'))?.[1] ?? 0), 0);
+    const files = this.#directories.flatMap((directory) => ['memory.events', 'memory.oom_control'].map((file) => join(directory, file)));
+    return files.reduce((sum, path) => sum + Number(/^oom_kill (\d+)$/m.exec(readIfThere(path))?.[1] ?? 0), 0);
   }
 
   /** Ends whatever is in it. */
@@ -161,10 +159,14 @@ function subgroups(directory: string): string[] {
 }
 
 function members(directory: string): number[] {
+  return numbers(readIfThere(join(directory, 'cgroup.procs')));
+}
+
+function readIfThere(path: string): string {
   try {
-    return numbers(readFileSync(join(directory, 'cgroup.procs'), 'utf8'));
+    return readFileSync(path, 'utf8');
   } catch {
-    return [];
+    return '';
   }
 }
 

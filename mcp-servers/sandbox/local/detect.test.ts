@@ -17,12 +17,12 @@ test('gVisor is tried before bubblewrap, and one that is asked for alone', () =>
 
 describe('what is missing', () => {
   test('is nothing when every program is there', () => {
-    expect(missingPrograms('bubblewrap', hostWith('bwrap', 'unshare', 'setpriv', 'prlimit'), undefined)).toBeUndefined();
+    expect(missingPrograms('bubblewrap', hostWith('bwrap', 'unshare', 'mount', 'setpriv', 'prlimit'), undefined)).toBeUndefined();
     expect(missingPrograms('gvisor', hostWith('/opt/runsc', 'unshare', 'setpriv'), '/opt/runsc')).toBeUndefined();
   });
 
   test('is named', () => {
-    expect(missingPrograms('bubblewrap', hostWith('unshare', 'setpriv'), undefined)).toBe('bwrap and prlimit not found on PATH');
+    expect(missingPrograms('bubblewrap', hostWith('unshare', 'mount', 'setpriv'), undefined)).toBe('bwrap and prlimit not found on PATH');
     expect(missingPrograms('gvisor', hostWith('unshare', 'setpriv'), '/opt/runsc')).toBe('RUNSC=/opt/runsc is no program');
   });
 });

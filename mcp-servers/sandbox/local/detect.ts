@@ -10,7 +10,7 @@ export function candidates(wanted: IsolationName | 'auto'): readonly IsolationNa
 /** The programs each isolation is made of. */
 export const programs: Readonly<Record<IsolationName, readonly string[]>> = {
   gvisor: ['runsc', 'unshare', 'setpriv'],
-  bubblewrap: ['bwrap', 'unshare', 'setpriv', 'prlimit'],
+  bubblewrap: ['bwrap', 'unshare', 'mount', 'setpriv', 'prlimit'],
 };
 
 /** `undefined` when all is there, else what is missing. */

@@ -38,8 +38,8 @@ export function gvisor(program: string, host: Host, run: RunDirectory, limits: G
 /** Writes config.json and the root directory of https://github.com/opencontainers/runtime-spec; answers the absolute path that runsc needs. */
 function writeBundle(run: RunDirectory, host: Host, limits: GuestLimits, commandPrefix: readonly string[]): string {
   const root = join(run.bundle, 'rootfs');
-  for (const inside of ['/proc', '/dev', '/tmp', '/etc', guestPaths.workspace, ...host.system.mounted])
-    mkdirSync(join(root, inside), { recursive: true });
+  const directories = ['/proc', '/dev', '/tmp', '/etc', guestPaths.workspace, ...host.system.mounted];
+  for (const inside of directories) mkdirSync(join(root, inside), { recursive: true });
   for (const [path, target] of host.system.links) symlinkSync(target, join(root, path));
   for (const inside of [guestPaths.node, guestPaths.agent]) {
     mkdirSync(dirname(join(root, inside)), { recursive: true });

@@ -32,11 +32,15 @@ export class Site {
   start(isolation: Isolation): Cell {
     const seat = this.#takeSeat();
     const id = `s${seat}-${randomBytes(4).toString('hex')}`;
-    const { memoryBytes } = this.limits;
-    const cgroup = this.#cgroups?.create(id, this.limits);
-    const cell = new Cell({ launch: isolation.launch({ id, uid: this.#host.firstGuestUid + seat }), cgroup, memoryBytes });
-    void cell.guest.gone.then(() => this.#seats.delete(seat));
-    return cell;
+    try {
+      const launch = isolation.launch({ id, uid: this.#host.firstGuestUid + seat });
+      const cell = new Cell({ launch, cgroup: this.#cgroups?.create(id, this.limits), memoryBytes: this.limits.memoryBytes });
+      void cell.guest.gone.then(() => this.#seats.delete(seat));
+      return cell;
+    } catch (error) {
+      this.#seats.delete(seat);
+      throw error;
+    }
   }
 
   /** To be called when no sandbox is left. */
