@@ -121,6 +121,12 @@ describe('a broken body is an error', () => {
     await expect(read(Buffer.from('x'), 'constructor')).rejects.toThrow('unknown content encoding');
   });
 
+  test('and its stream is let go', async () => {
+    const stream = streamOf(Buffer.from('x'));
+    await expect(readBody(stream, 'compress', limits)).rejects.toThrow('DecodingError');
+    expect(stream.destroyed).toBe(true);
+  });
+
   test.each([...bombs, ''])('"%s" whose stream breaks', async (encoding) => {
     const stream = new Readable({ read: () => {} });
     setImmediate(() => stream.destroy(new Error('connection lost')));

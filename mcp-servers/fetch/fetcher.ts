@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { classifyAddress } from '../../lib/address-guard/address.ts';
 import { readBody, type Body, type BodyLimits } from './body.ts';
 import type { Conversion, Converted } from './convert/conversion.ts';
+import { WorkerDied } from './convert/pool.ts';
 import { FetchFailure } from './failure.ts';
 import { get, HopRefused, problemOf, type Answer, type GetOptions } from './http.ts';
 import { contentOf, type Content } from './kind.ts';
@@ -39,6 +40,9 @@ export interface FetcherOptions {
 
 /** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 1,500. */
 const ARTICLE_MS = 8_000;
+
+/** Of a Content-Type no more is shown, characters. */
+const MAX_TYPE_LENGTH = 256;
 
 const NOT_SIMPLIFIED = '<error>Page failed to be simplified from HTML</error>';
 
@@ -110,7 +114,7 @@ export class Fetcher {
     const { text, method } = await this.#options.convert(conversion, signal, articleMs);
     this.#options.metrics.converted(method);
     const shown = simplified && text === '' ? NOT_SIMPLIFIED : text;
-    const type = answer.header('content-type') ?? '';
+    const type = (answer.header('content-type') ?? '').slice(0, MAX_TYPE_LENGTH);
     const prefix = simplified ? '' : `Content type ${type} cannot be simplified to markdown, but here is the raw content:\n`;
     return { text: `${shown}${cutNote(body)}`, prefix };
   }
@@ -122,8 +126,8 @@ export class Fetcher {
       const seconds = this.#options.timeoutMs / 1000;
       return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ReadTimeout('not finished within ${seconds} s')`);
     }
-    if (error instanceof Error && error.name === 'WorkerDied') {
-      return new FetchFailure('conversion', `Failed to fetch ${url.href}: the page is too much for its converter; try raw: true`);
+    if (error instanceof WorkerDied) {
+      return new FetchFailure('conversion', `Failed to fetch ${url.href}: the page is too much for its converter`, { cause: error });
     }
     return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ${problemOf(error).message}`, { cause: error });
   }

@@ -11,6 +11,9 @@ import { FetchMetrics } from './metrics.ts';
 import { createFetchServer } from './server.ts';
 import { runStdio } from './stdio.ts';
 
+/** Pages at once; each may hold what was received, what was decoded and its text, 20 MiB together. Further calls are answered 503. */
+const MAX_PAGES = 64;
+
 /**
  * Serves the fetch tool and prompt over HTTP until closed.
  * @throws ConfigError, ListenError
@@ -33,6 +36,7 @@ export async function startFetch(settings: FetchSettings): Promise<HttpHost> {
       ready: readiness(assembly),
       metrics,
       log,
+      limits: { maxInFlight: MAX_PAGES },
       onClose: () => assembly.close(),
     });
   } catch (error) {

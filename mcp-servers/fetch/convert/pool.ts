@@ -91,8 +91,8 @@ export class WorkerPool<Job, Result> {
 
 async function answer<Result>(worker: Worker, job: unknown, signal: AbortSignal): Promise<Result> {
   const { promise, resolve, reject } = Promise.withResolvers<Result>();
-  const died = (cause?: unknown): void => reject(new WorkerDied('the worker ended before it answered', { cause }));
-  const exited = (): void => died();
+  const died = (cause: unknown): void => reject(new WorkerDied(`the worker ended before it answered: ${String(cause)}`, { cause }));
+  const exited = (code: number): void => died(`exit code ${code}`);
   const aborted = (): void => reject(signal.reason as Error);
   worker.once('message', resolve).once('error', died).once('exit', exited);
   signal.addEventListener('abort', aborted, { once: true });
