@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install up demo check test test-gvisor test-differential format clean
+.PHONY: help install up demo check test test-gvisor test-differential bench format clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
@@ -34,6 +34,9 @@ test-gvisor: install ## the sandbox tests under gVisor, built from its Go module
 
 test-differential: install ## the embedded registry against the official one, which is built and run here with a PostgreSQL of its own (Go; minutes, once)
 	@$(node) npx vitest run --config test/differential/vitest.config.ts $(or $(reporters),--reporter=verbose)
+
+bench: install ## measure it beside its peers, in turns; minutes; ARGS="--only NAME" for one part, ARGS=--help for the list
+	@$(node) node bench/main.ts $(ARGS)
 
 format: install ## rewrite the code in the project's format
 	@$(node) npm run -s format

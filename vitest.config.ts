@@ -7,7 +7,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{lib,operator,mcp-servers,cli}/**/*.test.ts'],
+          include: ['{lib,operator,mcp-servers,cli,bench}/**/*.test.ts'],
           testTimeout: 10_000,
         },
       },
