@@ -37,10 +37,15 @@ describe('what to install', () => {
     ['ID=somethingelse\n', 'install the package bubblewrap'],
     ['', 'install the package bubblewrap'],
   ])('on %j: %s', (release, command) => {
-    expect(installHint(release, 'linux')).toContain(command);
+    expect(installHint('auto', release, 'linux')).toContain(command);
+  });
+
+  test('is what was asked for, when only one isolation will do', () => {
+    expect(installHint('gvisor', 'ID=debian', 'linux')).not.toContain('bubblewrap');
+    expect(installHint('bubblewrap', 'ID=debian', 'linux')).not.toContain('runsc');
   });
 
   test('elsewhere than on Linux: a virtual machine', () => {
-    expect(installHint('', 'darwin')).toContain('Linux virtual machine');
+    expect(installHint('auto', '', 'darwin')).toContain('Linux virtual machine');
   });
 });

@@ -20,15 +20,23 @@ export function missingPrograms(isolation: IsolationName, host: Host, runsc: str
   return missing.includes('runsc') && runsc !== undefined ? `RUNSC=${runsc} is no program` : `${missing.join(' and ')} not found on PATH`;
 }
 
-/** One sentence that ends the message about a machine without isolation. */
-export function installHint(osRelease: string = readOsRelease(), platform: NodeJS.Platform = process.platform): string {
-  if (platform !== 'linux')
+/** Ends the message about a machine without isolation: what to install, of what is wanted. */
+export function installHint(wanted: IsolationName | 'auto', osRelease = readOsRelease(), platform = process.platform): string {
+  if (platform !== 'linux') {
     return `Sandboxes need a Linux kernel: run the sandbox server in a Linux virtual machine or container (this is ${platform}).`;
-  const family = /^ID(?:_LIKE)?=(.*)$/gm;
-  const words = new Set([...osRelease.matchAll(family)].flatMap(([, value]) => (value ?? '').replaceAll('"', '').split(' ')));
+  }
+  const ways = {
+    bubblewrap: bubblewrapHint(osRelease),
+    gvisor: "install gVisor's runsc (https://gvisor.dev/docs/user_guide/install/) and set RUNSC to its path",
+  };
+  return `What to do: ${wanted === 'auto' ? `${ways.bubblewrap}, or ${ways.gvisor}` : ways[wanted]}.`;
+}
+
+function bubblewrapHint(osRelease: string): string {
+  const lines = [...osRelease.matchAll(/^ID(?:_LIKE)?=(.*)$/gm)];
+  const words = new Set(lines.flatMap(([, value]) => (value ?? '').replaceAll('"', '').split(' ')));
   const manager = managers.find(({ ids }) => ids.some((id) => words.has(id)));
-  const command = manager === undefined ? 'install the package bubblewrap' : `run as root: ${manager.install}`;
-  return `To get one, ${command}; or install gVisor's runsc (https://gvisor.dev/docs/user_guide/install/) and set RUNSC to its path.`;
+  return manager === undefined ? 'install the package bubblewrap' : `run as root: ${manager.install}`;
 }
 
 const managers = [

@@ -35,7 +35,7 @@ const SELF_CHECK_OUTPUT_BYTES = 16 * 1024;
  * @throws Error when the state directory cannot be written
  */
 export async function prepareMachine(settings: MachineSettings, log: Log): Promise<Prepared> {
-  if (process.platform !== 'linux') return { ready: false, reason: installHint() };
+  if (process.platform !== 'linux') return { ready: false, reason: installHint(settings.isolation) };
   await sweep(settings.stateDir, log);
   const host = inspectHost();
   const site = new Site(host, settings.stateDir, settings.limits);
@@ -47,7 +47,10 @@ export async function prepareMachine(settings: MachineSettings, log: Log): Promi
     failures.push(`${name}: ${found}`);
   }
   await site.close();
-  return { ready: false, reason: `No isolation works on this machine. ${failures.join('. ')}.${kernelHints()} ${installHint()}` };
+  return {
+    ready: false,
+    reason: `No isolation works on this machine. ${failures.join('. ')}.${kernelHints()} ${installHint(settings.isolation)}`,
+  };
 }
 
 function isolationOf(name: IsolationName, { host, site, settings }: { host: Host; site: Site; settings: MachineSettings }): Isolation {
