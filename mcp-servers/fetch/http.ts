@@ -132,13 +132,22 @@ async function hop(
     if (interim > MAX_INTERIM) flood.abort(new RequestProblem('RemoteProtocolError', `more than ${MAX_INTERIM} interim responses`));
   };
   const common = { dispatcher, method: 'GET', headers, signal: AbortSignal.any([signal, flood.signal]), onInfo } as const;
+  const send = (): Promise<Dispatcher.ResponseData> => request(url.origin + url.pathname + url.search, common);
   try {
-    return await request(url.origin + url.pathname + url.search, common);
+    return await send().catch((error: unknown) => {
+      if (!wasUsedBefore(error)) throw error;
+      return send();
+    });
   } catch (error) {
     if (error instanceof AddressRefused) throw new HopRefused(url, error);
     if (!(error instanceof errors.SocketError)) throw error;
     throw new RequestProblem('RemoteProtocolError', 'Server disconnected without sending a response.', { cause: error });
   }
+}
+
+/** A kept connection that the server closes just when it is used again says nothing about the page (RFC 9112 section 9.3.1). */
+function wasUsedBefore(error: unknown): boolean {
+  return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
 }
 
 function answerOf(url: URL, { statusCode, headers, body }: Dispatcher.ResponseData): Answer {

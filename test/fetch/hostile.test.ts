@@ -22,6 +22,8 @@ const streamed =
     write(response);
   };
 
+const used = new WeakSet<object>();
+
 let site: Site;
 let forbidden: Site;
 let server: FetchServer;
@@ -52,6 +54,11 @@ beforeAll(async () => {
     '/hints': raw(endlessly('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n')),
     '/no-http': raw((socket) => socket.end('220 mail.example.org ESMTP\r\n')),
     '/hang-up': raw((socket) => socket.destroy()),
+    '/once': (request, response) => {
+      if (used.has(request.socket)) request.socket.destroy();
+      else response.writeHead(200, text).end('served');
+      used.add(request.socket);
+    },
     '/wide-headers': answer('fine', { ...text, 'x-policy': 'a'.repeat(12_000), 'x-more': 'b'.repeat(12_000) }),
     '/bad-gzip': encoded('gzip', Buffer.from('this is not gzip at all'), text),
     '/odd-encoding': encoded('sdch', Buffer.from('what?'), text),
@@ -144,6 +151,10 @@ describe('a broken answer is a failure', () => {
     expect((await beside('/long')).text).toMatch(/:\nfour$/);
     expect((await beside('/wide-headers')).text).toMatch(/:\nfine$/);
   });
+});
+
+test('a kept connection that is closed when it is used again is no failure', async () => {
+  for (let time = 0; time < 4; time += 1) expect((await server.fetch(at('/once'))).text).toMatch(/:\nserved$/);
 });
 
 describe('a page built against its reader is read all the same', () => {
