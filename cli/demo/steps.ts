@@ -45,8 +45,8 @@ export class Steps {
 
   #print(head: string, said: readonly string[]): void {
     this.#terminal.live?.clear();
-    this.#terminal.line(head);
-    for (const line of said) this.#terminal.line(`       ${line}`);
+    this.#terminal.line(head, 5);
+    for (const line of said) this.#terminal.line(`       ${line}`, 9);
   }
 }
 

@@ -9,7 +9,7 @@ const STOP_MS = 10_000;
 const POLL_STARTING_MS = 40;
 const POLL_READY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 3_000;
-/** What a part that never was ready says about itself in its first seconds may be about to change. */
+/** What a part says about itself in its first seconds may be about to change. */
 const GRACE_MS = 5_000;
 
 /** One server process that `up` keeps running. */
@@ -45,6 +45,8 @@ export class Part {
   readonly #stopping = new AbortController();
   #deaths = 0;
   #wasEverReady = false;
+  /** since it was started last */
+  #wasReady = false;
   readonly #running: Promise<void>;
 
   constructor(spec: PartSpec, onState: (state: PartState) => void) {
@@ -102,6 +104,7 @@ export class Part {
     const child = fork(main, [], { env, detached: true, stdio: ['ignore', fd, fd, 'ipc'], execArgv: [], serialization: 'json' });
     closeSync(fd);
     this.#child = child;
+    this.#wasReady = false;
     this.#become({ is: 'starting' });
     const ended = new AbortController();
     const exited = new Promise<number | NodeJS.Signals>((resolve) => {
@@ -130,9 +133,10 @@ export class Part {
   #heard(answer: Answer, tookMs: number): void {
     if (answer.is === 'ready') {
       this.#wasEverReady = true;
+      this.#wasReady = true;
       if (this.#state.is !== 'ready') this.#become({ is: 'ready', tookMs });
     } else if (answer.is === 'unready') {
-      const is = this.#wasEverReady || tookMs >= GRACE_MS ? 'unready' : 'starting';
+      const is = this.#wasReady || tookMs >= GRACE_MS ? 'unready' : 'starting';
       const { state } = this;
       if (state.is !== is || state.reason !== answer.reason) this.#become({ is, reason: answer.reason });
     } else if (this.#state.is === 'ready' || this.#state.is === 'unready') {

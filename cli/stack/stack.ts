@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { destination } from 'pino';
@@ -69,16 +70,21 @@ export class Stack {
     this.#operatorModule = import('../../operator/operator.ts');
   }
 
-  /** @throws CliError `inUse`, `usage` for a wrong setting of the operator, or `no` when the state directory cannot be written */
+  /** @throws CliError `notFound` without a catalog, `inUse`, `usage` for a wrong setting of the operator, or `no` when the state directory cannot be written */
   static async start(options: StackOptions): Promise<Stack> {
-    const { state } = options;
+    const { state, catalog } = options;
+    if (statSync(catalog, { throwIfNoEntry: false })?.isDirectory() !== true) {
+      throw new CliError(exit.notFound, `there is no directory ${catalog}`, {
+        next: 'name the directory of declarations with --catalog DIR',
+      });
+    }
     const other = runningUp(state);
     await requireFree(options.ports, state, other);
     if (other !== undefined) throw inUse(state, other);
     const ports = await choosePorts(options.ports);
     const settings = operatorSettingsOf(ports, options);
     prepareStateDir(state);
-    const lock = await takeLock(state, { catalog: options.catalog, registry: addressOf(ports.registry) });
+    const lock = await takeLock(state, { catalog, registry: addressOf(ports.registry) });
     return new Stack(options, { ports, settings, release: () => lock.release() });
   }
 

@@ -68,7 +68,7 @@ describe('the summary', () => {
   test('names servers, tools, isolation with its gaps, and the lines that connect clients', () => {
     const text = summary(model(), facts, plain).join('\n');
     expect(text).toMatch(/dev\.toolyard\/fetch +0\.1\.0 +Published +1 +http:\/\/127\.0\.0\.1:8001\/mcp/);
-    expect(text).toContain('fetch: fetch');
+    expect(text).toContain('Tools\n  fetch  fetch\n');
     expect(text).toContain('Sandboxes are isolated by bubblewrap');
     expect(text).toContain('memory: counted per process here');
     expect(text).toContain('claude mcp add --transport http fetch http://127.0.0.1:8001/mcp');

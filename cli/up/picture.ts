@@ -77,7 +77,9 @@ export function summary(model: StackModel, facts: Facts, paint: Paint): string[]
   return [
     ...heading('Servers', paint),
     ...(declarations.length === 0 ? ['nothing is declared'] : declarationTable(declarations, paint)).map(indent),
-    ...declarations.flatMap(toolLine).map((line) => indent(paint.dim(line))),
+    '',
+    ...heading('Tools', paint),
+    ...table(declarations.flatMap(toolRow)).map(indent),
     '',
     ...isolationLines(model, facts.isolation, paint),
     ...connectLines(model, paint),
@@ -96,11 +98,11 @@ function isolationLines({ parts }: StackModel, isolation: Isolation | undefined,
 /** Columns for the names of one server's tools. */
 const TOOLS_WIDTH = 70;
 
-function toolLine({ name, tools }: DeclarationStatus): string[] {
+function toolRow({ name, tools }: DeclarationStatus): string[][] {
   if (tools === undefined || tools.count === 0) return [];
   const room = tools.names.map((_, i) => tools.names.slice(0, i + 1).join(', ').length).filter((length) => length <= TOOLS_WIDTH).length;
-  const shown = tools.names.slice(0, Math.max(room, 1)).map((tool) => safe(tool));
-  return [`${clientName(name)}: ${shown.join(', ')}${tools.count > shown.length ? ` and ${tools.count - shown.length} more` : ''}`];
+  const shown = tools.names.slice(0, Math.max(room, 1));
+  return [[clientName(name), safe(shown.join(', ')) + (tools.count > shown.length ? ` and ${tools.count - shown.length} more` : '')]];
 }
 
 function connectLines(model: StackModel, paint: Paint): string[] {

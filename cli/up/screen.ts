@@ -71,7 +71,7 @@ export class Screen {
     live?.draw(partLines(model, this.#elapsed(), paint));
     live?.keep();
     this.#terminal.line();
-    for (const line of summary(model, this.#facts, paint)) this.#terminal.line(line, isForCopying(line) ? undefined : 4);
+    for (const line of summary(model, this.#facts, paint)) this.#terminal.line(line, hangOf(line));
     const view = viewOf(model);
     const servers = connectable(view);
     this.#terminal.data({
@@ -130,7 +130,8 @@ export class Screen {
   }
 }
 
-/** What goes into a shell or a file is left in one piece, however wide it is. */
-function isForCopying(line: string): boolean {
-  return line.startsWith('    ');
+/** Blanks before the rest of a line that is too wide; what goes into a shell or a file is left in one piece, however wide it is. */
+function hangOf(line: string): number | undefined {
+  if (line.startsWith('    ')) return undefined;
+  return line.startsWith('  ') ? 4 : 0;
 }

@@ -98,6 +98,13 @@ describe('what changed is told', () => {
     expect(happenings(view(leaving), view())).toMatchObject([{ about: 'org.example/weather 1.0.0', what: 'withdrawn from the registry' }]);
   });
 
+  test('a catalog that cannot be read and then can, but not a file that is just being written', () => {
+    const unreadable: OperatorView = { ...view(), source: { message: 'catalog cannot be read (ENOENT)' } };
+    expect(happenings(view(), unreadable)).toMatchObject([{ tone: 'bad', about: 'catalog', what: 'catalog cannot be read (ENOENT)' }]);
+    expect(happenings(unreadable, view())).toMatchObject([{ tone: 'good', about: 'catalog', what: 'can be read again' }]);
+    expect(happenings(view(), { ...view(), source: { message: 'being written: x' } })).toEqual([]);
+  });
+
   test('a registry that goes down and comes back', () => {
     const down: OperatorView = { ...view(), registry: { ...view().registry, state: 'down', message: 'nobody answers' } };
     expect(happenings(view(), down)).toMatchObject([{ tone: 'bad', about: 'registry', what: 'nobody answers' }]);

@@ -22,7 +22,7 @@ export function happenings(before: OperatorView | undefined, after: OperatorView
   const now = new Map(after.declarations.map((one) => [one.source, one]));
   const changed = after.declarations.flatMap((one) => (isNews(known.get(one.source), one) ? [tell(one, known.get(one.source))] : []));
   const gone = [...known.values()].flatMap((one) => (now.has(one.source) ? [] : [leaving(one)]));
-  return [...registryNews(before, after), ...suspicion(before, after), ...changed, ...gone];
+  return [...registryNews(before, after), ...sourceNews(before, after), ...suspicion(before, after), ...changed, ...gone];
 }
 
 /** A view to remember for the next comparison: what is just being written stays as it was told last. */
@@ -106,6 +106,20 @@ function registryNews(before: OperatorView | undefined, { registry }: OperatorVi
   return registry.state === 'up'
     ? [{ tone: 'good', about: 'registry', what: 'answers again', details: [] }]
     : [{ tone: 'bad', about: 'registry', what: registry.message ?? 'does not answer', details: [] }];
+}
+
+function sourceNews(before: OperatorView | undefined, after: OperatorView): Happening[] {
+  const [old, now] = [trouble(before), trouble(after)];
+  if (old === now) return [];
+  return now === undefined
+    ? [{ tone: 'good', about: 'catalog', what: 'can be read again', details: [] }]
+    : [{ tone: 'bad', about: 'catalog', what: now, details: [] }];
+}
+
+/** Why the catalog cannot be read; a file that is just being written is no trouble. */
+function trouble(view: OperatorView | undefined): string | undefined {
+  const message = view?.source?.message;
+  return message?.startsWith('being written') === true ? undefined : message;
 }
 
 function suspicion(before: OperatorView | undefined, after: OperatorView): Happening[] {

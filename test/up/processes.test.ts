@@ -172,6 +172,13 @@ test('a part that refuses its settings ends toolyard up with what it said', asyn
   expect(last?.error?.next).toContain('FETCH_ALLOW_ORIGINS');
 });
 
+test('a catalog that is not there is refused before anything is touched', async () => {
+  const { code, stderr } = await toolyard('up', '--catalog', join(yard.root, 'nowhere'), '--state', yard.state, ...freePorts);
+  expect(code).toBe(3);
+  expect(stderr).toContain(join(yard.root, 'nowhere'));
+  expect(() => statSync(yard.state)).toThrow(/ENOENT/);
+});
+
 test('a wrong setting of the operator is refused before anything is touched', async () => {
   const running = up({ env: { WITHDRAW_AFTER_SECONDS: 'soon' } });
   expect(await running.exited).toBe(2);
