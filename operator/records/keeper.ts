@@ -259,7 +259,6 @@ export class Keeper {
     const report = { name: step.name, version: step.version, action: action.do };
     try {
       await perform(step, action, registry, this.#abort.signal);
-      this.#blocked.get(step.name)?.delete(fingerprint(step));
       onWrite?.({ ...report, outcome: 'done' });
     } catch (error) {
       if (this.#abort.signal.aborted) throw error;

@@ -44,6 +44,10 @@ export class SimulatedRegistry {
   /** one per request to come, undefined where all is well */
   mishaps: (Mishap | undefined)[] = [];
   down = false;
+  /** refuses what is done, or done to this version */
+  refuses: string | undefined;
+  /** takes edits and keeps none */
+  forgets = false;
   /** called before a write, also one that fails */
   onWrite: (deed: Deed) => void = () => {};
 
@@ -113,7 +117,7 @@ export class SimulatedRegistry {
     const row = this.#rows.get(key(document));
     this.#note(by, 'edit', document.name, document.version);
     if (row === undefined || row.status === 'deleted') throw new RegistryError('not-found', 'Server not found');
-    row.server = normalForm(document);
+    if (!this.forgets) row.server = normalForm(document);
     return recordOf(row);
   }
 
@@ -134,6 +138,7 @@ export class SimulatedRegistry {
     const deed = { by, did, name, version, before: this.#rows.get(key({ name, version }))?.server };
     this.onWrite(deed);
     this.deeds.push(deed);
+    if (this.refuses === did || this.refuses === version) throw new RegistryError('refused', 'not like this');
   }
 
   #versionsOf(name: string): Row[] {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { SCHEMA_URL, type ServerJson } from '../../../lib/registry-api/server-json.ts';
-import { afterProbe, judge, reachOf, unasked, type Answer, type Judgement, type Verdict } from '../answers.ts';
+import { afterProbe, judge, reachOf, unasked, type Answer, type Failure, type Judgement, type Verdict } from '../answers.ts';
 import type { RawDeclaration } from '../declaration.ts';
 import { Keeper, type KeeperRules } from '../keeper.ts';
 import type { Wanted } from '../prober.ts';
@@ -29,8 +29,12 @@ export function namespaceOf(source: string): string {
   return source.split('/')[0] ?? '';
 }
 
-export const answersVerdict: Verdict = { is: 'answers', protocol: '2026-07-28', tools: { count: 1, digest: 'sha256:0', names: ['echo'] } };
-export const refusedVerdict: Verdict = { is: 'fails', reason: 'ConnectionRefused', message: 'nothing listens at its address' };
+export const answersVerdict: Exclude<Verdict, Failure> = {
+  is: 'answers',
+  protocol: '2026-07-28',
+  tools: { count: 1, digest: 'sha256:0', names: ['echo'] },
+};
+export const refusedVerdict: Failure = { is: 'fails', reason: 'ConnectionRefused', message: 'nothing listens at its address' };
 
 /** The answers that a prober would collect, at a time that tests decide. */
 class SimulatedAnswers {

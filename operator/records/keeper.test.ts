@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { SimulatedRegistry } from './testing/registry.ts';
+import { raw, serverJson, SimulatedInstall } from './testing/world.ts';
+
+const NAME = 'com.example/weather';
+
+function setUp(rules = {}): { registry: SimulatedRegistry; install: SimulatedInstall } {
+  const registry = new SimulatedRegistry();
+  return { registry, install: new SimulatedInstall('toolyard', registry, rules) };
+}
+
+async function declare(install: SimulatedInstall, version = '1.0.0', settings: unknown = {}, fields = {}): Promise<void> {
+  install.declared.set('a/x', raw('a/x', serverJson(NAME, version, fields), settings));
+  await install.observe();
+}
+
+function deedsOf({ deeds }: SimulatedRegistry): readonly string[] {
+  return deeds.filter(({ by }) => by !== 'stranger').map(({ did, version }) => `${did} ${version}`);
+}
+
+function publishedOf(install: SimulatedInstall): string | undefined {
+  return install.keeper.describeAll()[0]?.conditions.find(({ type }) => type === 'Published')?.reason;
+}
+
+test('nothing is written before source and registry were read once', async () => {
+  const { registry, install } = setUp();
+  await install.keeper.resync();
+  expect(install.keeper.ready).toBe(false);
+  registry.down = true;
+  await declare(install);
+  await install.pass(1000);
+  registry.down = false;
+  expect(registry.deeds).toEqual([]);
+  await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['publish 1.0.0']);
+});
+
+test('an adopted record that lost its mark is not taken over again until adopt is set anew', async () => {
+  const { registry, install } = setUp();
+  const byHand = serverJson(NAME, '1.0.0', { description: 'by hand' });
+  await registry.port('stranger').publish(byHand);
+  await declare(install, '1.0.0', { adopt: true });
+  await install.pass(1000);
+  await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['edit 1.0.0']);
+  await registry.port('stranger').edit(byHand);
+  await install.pass(1000);
+  await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['edit 1.0.0']);
+  await declare(install, '1.0.0');
+  await declare(install, '1.0.0', { adopt: true });
+  await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['edit 1.0.0', 'edit 1.0.0']);
+});
+
+test('a name of another install is taken over with all its versions when that install is named', async () => {
+  const { registry, install } = setUp();
+  const other = new SimulatedInstall('other', registry);
+  other.declared.set('c/old', raw('c/old', serverJson(NAME, '0.9.0')));
+  other.declared.set('c/new', raw('c/new', serverJson(NAME, '1.0.0')));
+  await other.observe();
+  for (let round = 0; round < 3; round += 1) await other.pass(1000);
+  await declare(install, '1.0.0', { adopt: 'other' });
+  for (let round = 0; round < 5; round += 1) await install.pass(31_000);
+  await other.pass(31_000);
+  await install.pass(31_000);
+  const live = registry.all().filter(({ _meta }) => _meta['io.modelcontextprotocol.registry/official']?.status === 'active');
+  expect(live.map(({ server }) => server.version)).toEqual(['1.0.0']);
+  expect(other.keeper.describeAll().map(({ state }) => state)).toEqual(['Refused', 'Refused']);
+});
+
+test('what the registry refuses is tried again ever more seldom, and at once when it changes', async () => {
+  const { registry, install } = setUp();
+  await declare(install);
+  await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['publish 1.0.0']);
+  registry.refuses = 'edit';
+  await declare(install, '1.0.0', {}, { description: 'better' });
+  expect(publishedOf(install)).toBe('RegistryRefused');
+  for (let second = 0; second < 60; second += 1) await install.pass(1000);
+  const tries = deedsOf(registry).length;
+  expect(tries).toBeLessThan(10);
+  await declare(install, '1.0.0', {}, { description: 'better still' });
+  expect(deedsOf(registry)).toHaveLength(tries + 1);
+  registry.refuses = undefined;
+  await declare(install, '1.0.0', {}, { description: 'good' });
+  expect(publishedOf(install)).toBe('Published');
+});
+
+test('a registry that takes a write and does not keep it is not flooded', async () => {
+  const { registry, install } = setUp();
+  await declare(install);
+  await install.pass(1000);
+  registry.forgets = true;
+  await declare(install, '1.0.0', {}, { description: 'better' });
+  expect(publishedOf(install)).toBe('NotKept');
+  for (let second = 0; second < 60; second += 1) await install.pass(1000);
+  expect(deedsOf(registry).length).toBeLessThan(10);
+});
+
+test('one record that is refused does not stop the others', async () => {
+  const { registry, install } = setUp();
+  registry.refuses = '1.0.0';
+  install.declared.set('a/x', raw('a/x', serverJson(NAME, '1.0.0')));
+  install.declared.set('a/y', raw('a/y', serverJson(NAME, '2.0.0')));
+  install.declared.set('a/z', raw('a/z', serverJson('com.example/other', '3.0.0')));
+  await install.observe();
+  await install.pass(1000);
+  expect(registry.all().map(({ server }) => server.version)).toEqual(['3.0.0', '2.0.0']);
+});
+
+test('a mark that somebody changed by hand is set right, a content too', async () => {
+  const { registry, install } = setUp();
+  await declare(install);
+  await install.pass(1000);
+  const [record] = registry.all();
+  await registry.port('stranger').edit({ ...record!.server, description: 'tampered' });
+  await install.pass(1000);
+  expect(registry.all()[0]?.server.description).toBe('a server');
+});
+
+test('a record that somebody deleted is restored while it is declared', async () => {
+  const { registry, install } = setUp();
+  await declare(install);
+  await install.pass(1000);
+  await registry.port('stranger').setStatus({ name: NAME, version: '1.0.0', status: 'deleted' });
+  await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['publish 1.0.0', 'active 1.0.0']);
+});
