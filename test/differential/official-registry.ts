@@ -5,6 +5,7 @@ import { seedTokenSource, type TokenSource } from '../../lib/registry-api/token.
 /** A running official registry, with its package checks off, whose seed is known. */
 export interface OfficialRegistry {
   readonly url: string;
+  readonly seedFile: string;
   readonly readSeed: () => Promise<string>;
   /** for everything */
   readonly tokens: TokenSource;
@@ -28,5 +29,5 @@ export function officialRegistry(): OfficialRegistry {
     const { statusCode, body } = await request(`${url}${path}`, { method: 'POST', headers, body: text });
     return { status: statusCode, body: (await body.json()) as Record<string, unknown> };
   };
-  return { url, readSeed, tokens, post };
+  return { url, seedFile, readSeed, tokens, post };
 }

@@ -3,56 +3,79 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { OFFICIAL_META } from '../../lib/registry-api/server-json.ts';
-import { seedTokenSource } from '../../lib/registry-api/token.ts';
+import { SignJWT } from 'jose';
+import { expect } from 'vitest';
+import { ed25519Key, seedTokenSource, type Permission } from '../../lib/registry-api/token.ts';
 import { registryConfig } from '../../mcp-servers/registry/config.ts';
 import { startRegistry } from '../../mcp-servers/registry/main.ts';
 import { documentOf, pathOf, send, type Answer, type Ask } from '../../mcp-servers/registry/testing.ts';
+import type { Pair, Shown } from './answers.ts';
+import { allowedDifferences } from './differences.ts';
+import { startOfficialRegistry, type OfficialSettings } from './official/registry.ts';
 import { officialRegistry } from './official-registry.ts';
 
+export interface BothAnswers {
+  readonly official: Answer;
+  readonly embedded: Answer;
+}
+
+/** What is asked of each, when they have to be asked differently, as for times of their own. */
+export type Target = string | Readonly<Record<keyof BothAnswers, string>>;
+
+/** How often one group of tests asked, and how the answers compared. */
+export interface Tally {
+  requests: number;
+  /** answers that were alike only after what may differ was taken out; how often each such difference was needed */
+  readonly allowed: Map<string, number>;
+}
+
 /**
- * The embedded registry beside the official one, with the same seed: whatever is asked of both must be answered alike, but for what they
- * differ in on purpose (mcp-servers/registry/README.md) and for what cannot be equal: times, echoed values, the words of libraries.
+ * The embedded registry beside the official one, with the same seed: whatever is asked of both must be answered alike, but for what
+ * differences.ts allows.
  */
 export class TwoRegistries {
-  /** every answer that differed so far */
+  /** every answer that differed since this was last emptied */
   readonly differences: unknown[] = [];
-  /** a namespace of this run alone: the official registry keeps what earlier runs published */
+  /** by the outermost `describe` of the test that asked */
+  readonly tallies = new Map<string, Tally>();
+  /** a namespace of this run alone: an official registry that was there already keeps what earlier runs published */
   readonly space = `diff-${randomBytes(4).toString('hex')}.example`;
-  readonly officialUrl: string;
-  readonly embeddedUrl: string;
+  readonly urls: Readonly<Record<keyof BothAnswers, string>>;
   readonly seed: string;
   readonly close: () => Promise<void>;
   readonly #token: string;
   #names = 0;
 
-  private constructor(fixed: { officialUrl: string; embeddedUrl: string; seed: string; token: string; close: () => Promise<void> }) {
-    ({ officialUrl: this.officialUrl, embeddedUrl: this.embeddedUrl, seed: this.seed, token: this.#token, close: this.close } = fixed);
+  private constructor(fixed: { urls: TwoRegistries['urls']; seed: string; token: string; close: () => Promise<void> }) {
+    ({ urls: this.urls, seed: this.seed, token: this.#token, close: this.close } = fixed);
   }
 
-  /** @throws Error when the environment names no official registry */
+  /** Beside the official registry that all tests share. */
   static async start(): Promise<TwoRegistries> {
-    const { url: officialUrl } = officialRegistry();
-    const seedFile = process.env['OFFICIAL_REGISTRY_SEED_FILE'] ?? '';
-    const seed = (await readFile(seedFile, 'utf8')).trim();
+    const { url, seedFile } = officialRegistry();
+    const anonymous = (await send(url, 'POST', '/v0/auth/none', {})).status === 200;
+    return TwoRegistries.#beside({ url, seedFile, close: async () => {} }, { ENABLE_ANONYMOUS_AUTH: String(anonymous) });
+  }
+
+  /** Both empty, both with settings of their own. */
+  static async startOwn(official: OfficialSettings, embedded: Readonly<Record<string, string>>): Promise<TwoRegistries> {
+    return TwoRegistries.#beside(await startOfficialRegistry(official), embedded);
+  }
+
+  static async #beside(
+    official: { readonly url: string; readonly seedFile: string; readonly close: () => Promise<void> },
+    settings: Readonly<Record<string, string>>,
+  ): Promise<TwoRegistries> {
     const directory = await mkdtemp(join(tmpdir(), 'toolyard-differential-'));
-    const anonymous = (await send(officialUrl, 'POST', '/v0/auth/none', {})).status === 200;
-    const host = await startRegistry(
-      registryConfig.parse({
-        PORT: '0',
-        DRAIN_SECONDS: '0',
-        LOG_LEVEL: 'error',
-        DATABASE_FILE: join(directory, 'registry.sqlite'),
-        JWT_PRIVATE_KEY_FILE: seedFile,
-        ENABLE_ANONYMOUS_AUTH: String(anonymous),
-      }),
-    );
+    const own = { PORT: '0', DRAIN_SECONDS: '0', LOG_LEVEL: 'error', DATABASE_FILE: join(directory, 'registry.sqlite') };
+    const host = await startRegistry(registryConfig.parse({ ...own, JWT_PRIVATE_KEY_FILE: official.seedFile, ...settings }));
     const close = async (): Promise<void> => {
-      await host.close();
+      await Promise.all([host.close(), official.close()]);
       await rm(directory, { recursive: true });
     };
+    const seed = (await readFile(official.seedFile, 'utf8')).trim();
     const token = await seedTokenSource({ readSeed: async () => seed }).token();
-    return new TwoRegistries({ officialUrl, embeddedUrl: host.url, seed, token, close });
+    return new TwoRegistries({ urls: { official: official.url, embedded: host.url }, seed, token, close });
   }
 
   freshName(): string {
@@ -60,25 +83,44 @@ export class TwoRegistries {
     return `${this.space}/n${this.#names}`;
   }
 
+  tokenFor(...permissions: Permission[]): Promise<string> {
+    return seedTokenSource({ readSeed: async () => this.seed, permissions }).token();
+  }
+
+  /** A token with claims that no token source would make. */
+  async signed(claims: Readonly<Record<string, unknown>>, { key = this.seed, alg = 'EdDSA' } = {}): Promise<string> {
+    const jwt = new SignJWT({ permissions: everything, ...claims }).setProtectedHeader({ alg });
+    return jwt.sign(alg === 'EdDSA' ? ed25519Key(key) : Buffer.from(key, 'hex'));
+  }
+
   /** Asks both, notes a difference, and gives both answers. */
-  async ask(method: string, target: string, { token = this.#token, ...ask }: Ask = {}): Promise<{ official: Answer; embedded: Answer }> {
-    const request = { ...ask, token };
-    const [official, embedded] = await Promise.all([
-      send(this.officialUrl, method, target, request),
-      send(this.embeddedUrl, method, target, request),
-    ]);
-    const [theirs, ours] = [comparable(official), comparable(embedded)];
-    const asked = `${method} ${target} ${String(ask.body ?? '').slice(0, 300)}`;
-    if (!isDeepStrictEqual(theirs, ours)) this.differences.push({ asked, theirs, ours });
+  async ask(method: string, target: Target, ask: Ask = {}): Promise<BothAnswers> {
+    const both = await this.askWithoutComparing(method, target, ask);
+    const pair = { official: shown(both.official), embedded: shown(both.embedded) };
+    const asked = `${method} ${JSON.stringify(target)} ${String(ask.body ?? '').slice(0, 300)}`;
+    this.#compare(pair, asked);
+    return both;
+  }
+
+  /** For requests whose answers are known to differ, or are compared in another way. */
+  async askWithoutComparing(method: string, target: Target, { token = this.#token, ...ask }: Ask = {}): Promise<BothAnswers> {
+    const targets = typeof target === 'string' ? { official: target, embedded: target } : target;
+    const sendTo = (side: keyof BothAnswers) => send(this.urls[side], method, targets[side], { ...ask, token });
+    const [official, embedded] = await Promise.all([sendTo('official'), sendTo('embedded')]);
+    this.#tally().requests += 1;
     return { official, embedded };
   }
 
-  /** Asks one after the other for several targets. */
+  /** Asks one after the other for several targets, each under both prefixes of the API. */
   async get(...targets: readonly string[]): Promise<void> {
-    for (const target of targets) await this.ask('GET', target);
+    for (const target of targets) {
+      await this.ask('GET', target);
+      const other = target.startsWith('/v0/') ? target.replace('/v0/', '/v0.1/') : target.replace('/v0.1/', '/v0/');
+      if (other !== target) await this.ask('GET', other);
+    }
   }
 
-  publish(name: string, version: string): Promise<{ official: Answer; embedded: Answer }> {
+  publish(name: string, version: string): Promise<BothAnswers> {
     return this.ask('POST', '/v0/publish', { body: documentOf(name, { version }) });
   }
 
@@ -95,61 +137,54 @@ export class TwoRegistries {
     for (const suffix of ['', '?include_deleted=true'])
       await this.get(`${pathOf(name)}/versions${suffix}`, `${pathOf(name, 'latest')}${suffix}`);
   }
+
+  /** Walks all pages of a list. */
+  async walk(query: string): Promise<void> {
+    const seen = new Set<string>();
+    for (let cursor: string | undefined = ''; cursor !== undefined && !seen.has(cursor);) {
+      seen.add(cursor);
+      const { embedded } = await this.ask('GET', `/v0.1/servers?${query}&cursor=${encodeURIComponent(cursor)}`);
+      cursor = (embedded.body as { metadata?: { nextCursor?: string } }).metadata?.nextCursor;
+    }
+  }
+
+  #compare(answered: Pair, asked: string): void {
+    if (isDeepStrictEqual(answered.official, answered.embedded)) return;
+    const { differ, needed } = compare(answered);
+    if (differ !== undefined) this.differences.push({ asked, ...differ });
+    const { allowed } = this.#tally();
+    for (const what of needed) allowed.set(what, (allowed.get(what) ?? 0) + 1);
+  }
+
+  #tally(): Tally {
+    const [group = ''] = (expect.getState().currentTestName ?? '').split(' > ');
+    const tally = this.tallies.get(group) ?? { requests: 0, allowed: new Map<string, number>() };
+    this.tallies.set(group, tally);
+    return tally;
+  }
 }
 
-function comparable({ status, headers, body }: Answer): unknown {
-  // The text of a redirect is nobody's business; its Location and that of the others is compared where it matters.
-  const shown = typeof body === 'string' && status >= 300 ? '' : comparableBody(status, body);
-  // As text and back: Go's answer to a publish keeps the sign of zero, which PostgreSQL does not.
-  return JSON.parse(JSON.stringify({ status, type: headers['content-type'], body: shown }));
+export const everything: readonly Permission[] = [
+  { action: 'publish', resource: '*' },
+  { action: 'edit', resource: '*' },
+];
+
+const compared = allowedDifferences.flatMap(({ what, proof }) => (proof.by === 'comparison' ? [{ what, without: proof.without }] : []));
+
+/** What is left of the difference when all that is allowed is taken out, and which of that was needed to make the answers equal. */
+function compare(answered: Pair): { readonly differ?: Pair; readonly needed: readonly string[] } {
+  const withoutAllBut = (kept?: string): Pair =>
+    compared.filter(({ what }) => what !== kept).reduce((pair, { without }) => without(pair), answered);
+  const differs = ({ official, embedded }: Pair): boolean => !isDeepStrictEqual(official, embedded);
+  const rest = withoutAllBut();
+  if (differs(rest)) return { differ: rest, needed: [] };
+  return { needed: compared.map(({ what }) => what).filter((what) => differs(withoutAllBut(what))) };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** Of each connection, or the very moment: nothing that two servers could have in common. */
+const passing = new Set(['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding']);
 
-function comparableBody(status: number, body: unknown): unknown {
-  if (typeof body !== 'object' || body === null) return body;
-  const fields = body as Fields;
-  if (Array.isArray(fields['errors'])) return { ...fields, errors: comparableErrors(status, fields['errors'] as readonly WireFault[]) };
-  if (Array.isArray(fields['issues']))
-    return { valid: fields['valid'], issues: comparableIssues(fields['issues'] as readonly WireFault[]) };
-  if (Array.isArray(fields['servers'])) return { ...fields, servers: fields['servers'].map(comparableRecord) };
-  if ('registry_token' in fields) return Object.keys(fields).sort();
-  return '_meta' in fields ? comparableRecord(fields) : fields;
-}
-
-interface WireFault {
-  readonly message: string;
-  readonly location?: string;
-  readonly type?: string;
-  readonly path?: string;
-}
-
-/** Parsers of JSON, tokens and URLs, and databases, word their own errors; Go walks the entries of a map in any order. */
-function comparableErrors(status: number, errors: readonly WireFault[]): string[] {
-  const shown = errors.map(({ message, location = '' }) => {
-    const ofLibrary =
-      status === 401 || (status === 400 && (location === 'body' || /SQLSTATE|NUL|not be blank|unsupported Unicode/.test(message)));
-    const words = ofLibrary ? '' : message.replace(/(?<=expected string to be RFC 3986 uri: ).*/s, '');
-    // The empty key is no step of a path in the embedded registry.
-    return `${location.replace(/\.$/, '')}: ${words}`;
-  });
-  return shown.sort();
-}
-
-/** Of the JSON Schema only whether it is broken: its validator reports every branch it tried. */
-function comparableIssues(issues: readonly WireFault[]): string[] {
-  return issues
-    .filter(({ type }) => type === 'semantic')
-    .map((issue) => JSON.stringify(issue).replace(/(?<=Available variables: )[^"]*/, ''));
-}
-
-/** Of the times only how they stand to each other within one record. */
-function comparableRecord(record: unknown): unknown {
-  const { server, _meta } = record as { readonly server: unknown; readonly _meta: Readonly<Record<string, Fields>> };
-  const { statusChangedAt, publishedAt, updatedAt, ...rest } = _meta[OFFICIAL_META] ?? {};
-  const times = [statusChangedAt, publishedAt, updatedAt].map((time) =>
-    String(time).slice(0, '2026-11-06T12:00:00.123456'.length).replace(/0*Z?$/, ''),
-  );
-  const order = [...new Set(times)].sort();
-  return { server, ...rest, times: times.map((time) => order.indexOf(time)) };
+function shown({ status, headers, body }: Answer): Shown {
+  const lasting = Object.entries(headers).filter(([name]) => !passing.has(name));
+  return { status, headers: Object.fromEntries(lasting.map(([name, value]) => [name, String(value)])), body };
 }

@@ -10,7 +10,7 @@ import { RegistryClient } from '../../../lib/registry-api/client.ts';
 import { RegistryError } from '../../../lib/registry-api/errors.ts';
 import { seedTokenSource } from '../../../lib/registry-api/token.ts';
 import { hasEnded, startChild, type Child } from './child.ts';
-import { startPostgres } from './postgres.ts';
+import { startPostgres, type Postgres } from './postgres.ts';
 
 export interface OfficialSettings {
   /** @default true: POST /auth/none gives tokens for the anonymous namespace */
@@ -27,6 +27,8 @@ export interface RunningRegistry {
   /** its signing seed, 64 hexadecimal digits, mode 600 */
   readonly seedFile: string;
   readonly pid: number;
+  /** can be stopped before the registry is */
+  readonly database: Postgres;
   /** Stops the registry and its database, and removes what they stored. */
   close(): Promise<void>;
 }
@@ -65,7 +67,7 @@ export async function startOfficialRegistry({
     };
     const { url, child } = await startOnFreePort(program, settings, seed);
     undo.push(() => child.stop('SIGTERM'));
-    return { url, seedFile, pid: child.process.pid ?? 0, close };
+    return { url, seedFile, pid: child.process.pid ?? 0, database: postgres, close };
   } catch (error) {
     await close();
     throw error;
