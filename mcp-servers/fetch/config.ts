@@ -49,12 +49,12 @@ export type FetchSettings = z.output<typeof fetchConfig>;
 function list(accepts: (item: string) => boolean, what: string) {
   return z
     .string()
-    .default('')
     .transform((text) =>
       text
         .split(',')
         .map((item) => item.trim())
         .filter((item) => item !== ''),
     )
-    .refine((items) => items.every(accepts), what);
+    .refine((items) => items.every(accepts), what)
+    .optional();
 }

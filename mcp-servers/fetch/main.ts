@@ -21,7 +21,7 @@ const MAX_PAGES = 64;
 export async function startFetch(settings: FetchSettings): Promise<HttpHost> {
   const log = createLog('fetch', settings.LOG_LEVEL);
   const metrics = new Registry();
-  const policy = publicOnly({ allowOrigins: settings.FETCH_ALLOW_ORIGINS, deny: settings.FETCH_DENY_CIDRS });
+  const policy = publicOnly({ allowOrigins: settings.FETCH_ALLOW_ORIGINS ?? [], deny: settings.FETCH_DENY_CIDRS ?? [] });
   const assembly = assemble({
     settings,
     dispatcher: guardedAgent(policy, { pool: { maxHeaderSize: MAX_HEADER_BYTES } }),

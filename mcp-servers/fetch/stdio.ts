@@ -84,8 +84,8 @@ function serve(given: FetchSettings, options: StdioOptions): void {
 }
 
 function dispatcherFor(settings: FetchSettings, { allowPrivate, proxy }: StdioOptions): Dispatcher {
-  const deny = settings.FETCH_DENY_CIDRS;
-  const policy = allowPrivate ? anyAddress({ deny }) : publicOnly({ allowOrigins: settings.FETCH_ALLOW_ORIGINS, deny });
+  const deny = settings.FETCH_DENY_CIDRS ?? [];
+  const policy = allowPrivate ? anyAddress({ deny }) : publicOnly({ allowOrigins: settings.FETCH_ALLOW_ORIGINS ?? [], deny });
   const pool = { maxHeaderSize: MAX_HEADER_BYTES };
   return proxy === undefined ? guardedAgent(policy, { pool }) : guardedProxy(policy, proxy, { pool });
 }
