@@ -109,11 +109,17 @@ async function runTool(
 
 function show(result: CallToolResult, terminal: Terminal): ExitCode {
   terminal.data(result);
-  const text = textOf(result);
-  const shown = text === '' && result.structuredContent !== undefined ? JSON.stringify(result.structuredContent, undefined, 2) : text;
-  if (result.isError === true) terminal.note(terminal.paint.bad(terminal.printable(shown)));
-  else terminal.line(terminal.printable(shown));
+  const shown = terminal.printable(readable(result));
+  if (result.isError === true) terminal.note(terminal.paint.bad(shown));
+  else terminal.line(shown);
   return result.isError === true ? exit.no : exit.done;
+}
+
+/** The text of a result; where that only repeats the structured result, or there is none, that one, indented. */
+function readable(result: CallToolResult): string {
+  const text = textOf(result);
+  const structured = result.structuredContent;
+  return structured !== undefined && (text === '' || text === JSON.stringify(structured)) ? JSON.stringify(structured, undefined, 2) : text;
 }
 
 function listTools(tools: readonly Tool[], terminal: Terminal): ExitCode {
