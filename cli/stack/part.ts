@@ -9,7 +9,7 @@ const STOP_MS = 10_000;
 const POLL_STARTING_MS = 40;
 const POLL_READY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 3_000;
-/** What a part says about itself in its first seconds may be about to change. */
+/** What a part says in the first seconds in which it says anything may be about to change. */
 const GRACE_MS = 5_000;
 
 /** One server process that `up` keeps running. */
@@ -47,6 +47,8 @@ export class Part {
   #wasEverReady = false;
   /** since it was started last */
   #wasReady = false;
+  /** how long after its last start it first answered, ms */
+  #answeredMs: number | undefined;
   readonly #running: Promise<void>;
 
   constructor(spec: PartSpec, onState: (state: PartState) => void) {
@@ -105,6 +107,7 @@ export class Part {
     closeSync(fd);
     this.#child = child;
     this.#wasReady = false;
+    this.#answeredMs = undefined;
     this.#become({ is: 'starting' });
     const ended = new AbortController();
     const exited = new Promise<number | NodeJS.Signals>((resolve) => {
@@ -136,7 +139,8 @@ export class Part {
       this.#wasReady = true;
       if (this.#state.is !== 'ready') this.#become({ is: 'ready', tookMs });
     } else if (answer.is === 'unready') {
-      const is = this.#wasReady || tookMs >= GRACE_MS ? 'unready' : 'starting';
+      this.#answeredMs ??= tookMs;
+      const is = this.#wasReady || tookMs - this.#answeredMs >= GRACE_MS ? 'unready' : 'starting';
       const { state } = this;
       if (state.is !== is || state.reason !== answer.reason) this.#become({ is, reason: answer.reason });
     } else if (this.#state.is === 'ready' || this.#state.is === 'unready') {
