@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install up demo check test test-gvisor test-differential bench format clean
+.PHONY: help install isolation up demo check test test-gvisor test-differential bench format clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
@@ -12,21 +12,24 @@ help: ## list these targets
 
 install: node_modules/.package-lock.json ## install the pinned packages (done by the others when needed)
 
+isolation: ## install bubblewrap where nothing can hold a sandbox and root may (done by the others when needed)
+	@./scripts/ensure-bubblewrap
+
 node_modules/.package-lock.json: package-lock.json
 	@echo "installing packages (once)" >&2
 	@$(node) npm ci --ignore-scripts --silent
 	@touch $@
 
-up: install ## run registry, fetch, sandbox and operator here; Ctrl-C stops them
+up: install isolation ## run registry, fetch, sandbox and operator here; Ctrl-C stops them
 	@$(node) node cli/main.ts up $(ARGS)
 
-demo: install ## find both servers through the registry, fetch a page, run a program in the sandbox
+demo: install isolation ## find both servers through the registry, fetch a page, run a program in the sandbox
 	@$(node) node cli/main.ts demo $(ARGS)
 
 check: install ## types, lint, format, unit tests: seconds
 	@$(node) npm run -s check
 
-test: install ## every test that needs no cluster: unit, real processes, real clients, conformance
+test: install isolation ## every test that needs no cluster: unit, real processes, real clients, conformance
 	@$(node) npm run -s test -- $(reporters)
 
 test-gvisor: install ## the sandbox tests under gVisor, built from its Go module where runsc is missing (Go; minutes, once)
@@ -35,7 +38,7 @@ test-gvisor: install ## the sandbox tests under gVisor, built from its Go module
 test-differential: install ## the embedded registry against the official one, which is built and run here with a PostgreSQL of its own (Go; minutes, once)
 	@$(node) npx vitest run --config test/differential/vitest.config.ts $(or $(reporters),--reporter=verbose)
 
-bench: install ## measure it beside its peers, in turns; minutes; ARGS="--only NAME" for one part, ARGS=--help for the list
+bench: install isolation ## measure it beside its peers, in turns; minutes; ARGS="--only NAME" for one part, ARGS=--help for the list
 	@$(node) node bench/main.ts $(ARGS)
 
 format: install ## rewrite the code in the project's format
