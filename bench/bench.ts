@@ -15,6 +15,8 @@ export interface Scale {
   readonly rounds: number;
   /** length of one round where it is a matter of time, seconds */
   readonly seconds: number;
+  /** live MCP endpoints of `scale` */
+  readonly endpoints: number;
 }
 
 /** One side of a comparison. */

@@ -3,11 +3,15 @@ import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { relative } from 'node:path';
 import { Bench, type Benchmark } from './bench.ts';
 import { helpText, readOptions, type Options } from './options.ts';
+import { memory } from './memory.ts';
+import { changing } from './operator/change.ts';
+import { scaling } from './operator/scale.ts';
 import { publishing } from './registry/publish.ts';
 import { reading } from './registry/read.ts';
 import { merged, tableOf, verdictOf, type Row } from './rows.ts';
+import { starting } from './start.ts';
 
-const benchmarks: readonly Benchmark[] = [publishing, reading];
+const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, memory, starting];
 
 process.exitCode = await main();
 

@@ -1,14 +1,12 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Benchmark } from './bench.ts';
+import type { Benchmark, Scale } from './bench.ts';
 
 /** What `make bench` was asked for. */
-export interface Options {
+export interface Options extends Scale {
   readonly chosen: readonly Benchmark[];
   /** not all of them: the file keeps the rows of the others */
   readonly partly: boolean;
-  readonly rounds: number;
-  readonly seconds: number;
   readonly output: string;
 }
 
@@ -16,6 +14,7 @@ const usage = {
   only: { type: 'string', multiple: true },
   rounds: { type: 'string', default: '5' },
   seconds: { type: 'string', default: '1' },
+  endpoints: { type: 'string', default: '1000' },
   output: { type: 'string', default: join(import.meta.dirname, 'results.json') },
   help: { type: 'boolean' },
 } as const;
@@ -26,6 +25,7 @@ export function helpText(benchmarks: readonly Benchmark[]): string {
   --only NAME     this benchmark alone; again for more. Its rows take the place of those in the file, which keeps the others
   --rounds N      counted rounds of each measurement, after one that is not (5)
   --seconds S     length of a round where time decides it (1)
+  --endpoints N   live MCP endpoints that "scale" has probed (1000)
   --output FILE   where the figures go (bench/results.json)
 
 ${benchmarks.map(({ name, about }) => `  ${name.padEnd(14)}  ${about}`).join('\n')}
@@ -36,13 +36,18 @@ Exits with 0 when all was measured, whether targets were met or not; 1 when some
 
 /** @returns undefined when help was asked for. @throws Error for wrong options */
 export function readOptions(args: readonly string[], benchmarks: readonly Benchmark[]): Options | undefined {
-  const { only = [], rounds, seconds, output, help } = parseArgs({ args: [...args], options: usage }).values;
+  const { only = [], output, help, ...numbers } = parseArgs({ args: [...args], options: usage }).values;
   if (help === true) return undefined;
   const unknown = only.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name));
   if (unknown.length > 0) throw new Error(`--only: there is no benchmark ${unknown.join(', ')}`);
   const chosen = benchmarks.filter(({ name }) => only.length === 0 || only.includes(name));
   const partly = chosen.length < benchmarks.length;
-  return { chosen, partly, rounds: Math.ceil(above0('--rounds', rounds)), seconds: above0('--seconds', seconds), output };
+  const scale = {
+    rounds: Math.ceil(above0('--rounds', numbers.rounds)),
+    seconds: above0('--seconds', numbers.seconds),
+    endpoints: Math.ceil(above0('--endpoints', numbers.endpoints)),
+  };
+  return { chosen, partly, output, ...scale };
 }
 
 function above0(option: string, text: string): number {

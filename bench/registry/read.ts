@@ -75,7 +75,7 @@ async function round(bench: Bench, client: LoadClient, side: Side, requests: rea
 }
 
 /** Every page once. */
-async function pages({ url }: Side, limit: number): Promise<LoadRequest[]> {
+export async function pages({ url }: Side, limit: number): Promise<LoadRequest[]> {
   const found: LoadRequest[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const target = `/v0.1/servers?limit=${limit}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
@@ -87,7 +87,7 @@ async function pages({ url }: Side, limit: number): Promise<LoadRequest[]> {
   return shuffled(found);
 }
 
-function latestOf(size: number): LoadRequest[] {
+export function latestOf(size: number): LoadRequest[] {
   const names = Array.from({ length: size }, (_, index) => nameOf(index));
   return shuffled(names.map((name) => ({ method: 'GET', target: `/v0.1/servers/${encodeURIComponent(name)}/versions/latest` })));
 }

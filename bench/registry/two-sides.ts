@@ -5,16 +5,14 @@ import { join } from 'node:path';
 import { SCHEMA_URL } from '../../lib/registry-api/server-json.ts';
 import { seedTokenSource } from '../../lib/registry-api/token.ts';
 import { startOfficialRegistry } from '../../test/differential/official/registry.ts';
-import { startServer } from '../../test/mcp-http/server-process.ts';
 import type { LoadClient } from '../load/client.ts';
 import type { LoadRequest, Outcome } from '../load/job.ts';
+import { startPart } from '../part.ts';
 
 export const OFFICIAL = 'official registry 1.8.8 on PostgreSQL';
 
 /** Records that a registry has when a measurement begins. */
 export const SIZES = [1, 100, 10_000];
-
-const registryMain = join(import.meta.dirname, '..', '..', 'mcp-servers', 'registry', 'main.ts');
 
 /** A registry under measurement. */
 export interface Side {
@@ -31,9 +29,8 @@ export async function startEmbedded(stack: AsyncDisposableStack): Promise<Side> 
   const seedFile = join(directory, 'seed');
   await writeFile(seedFile, randomBytes(32).toString('hex'), { mode: 0o600 });
   const env = { DATABASE_FILE: join(directory, 'registry.sqlite'), JWT_PRIVATE_KEY_FILE: seedFile };
-  const running = await startServer(registryMain, env);
-  stack.defer(async () => void (await running.close()));
-  return sideOf(running.url, running.child.pid ?? 0, seedFile);
+  const { url, pid } = await startPart(stack, 'mcp-servers/registry/main.ts', env);
+  return sideOf(url, pid, seedFile);
 }
 
 /**
