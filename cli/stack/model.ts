@@ -1,6 +1,6 @@
 import type { DeclarationStatus, OperatorView } from '../../operator/records/status.ts';
 import { conditionOf } from '../status.ts';
-import type { PartState } from './part.ts';
+import type { PartState } from './part-state.ts';
 
 /** What runs as a process of its own. */
 export const partNames = ['registry', 'fetch', 'sandbox'] as const;

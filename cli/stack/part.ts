@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterDeath } from './backoff.ts';
+import { afterAnswer, type Answer, type Life, type PartState } from './part-state.ts';
 import { boundLog, lastLines, openLog, rotateLog } from './state-dir.ts';
 
 /** How long a part may take to stop by itself: the sandbox server removes its sandboxes in this time. */
@@ -9,8 +10,6 @@ const STOP_MS = 10_000;
 const POLL_STARTING_MS = 40;
 const POLL_READY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 3_000;
-/** What a part says in the first seconds in which it says anything may be about to change. */
-const GRACE_MS = 5_000;
 
 /** One server process that `up` keeps running. */
 export interface PartSpec {
@@ -22,16 +21,6 @@ export interface PartSpec {
   readonly url: string;
   readonly log: string;
 }
-
-export type PartState =
-  /** `reason`: it answers already, and says what it is still waiting for */
-  | { is: 'starting'; reason?: string }
-  | { is: 'ready'; tookMs: number }
-  /** it runs and says itself that it cannot do its job; the reason says what to do */
-  | { is: 'unready'; reason: string }
-  | { is: 'restarting'; why: string; delayMs: number }
-  | { is: 'failed'; why: string; lastLines: readonly string[] }
-  | { is: 'stopped' };
 
 /**
  * Runs a server process, asks its /readyz, and starts it again when it ends unasked. The child is its own process group, so that Ctrl-C
@@ -45,10 +34,7 @@ export class Part {
   readonly #stopping = new AbortController();
   #deaths = 0;
   #wasEverReady = false;
-  /** since it was started last */
-  #wasReady = false;
-  /** how long after its last start it first answered, ms */
-  #answeredMs: number | undefined;
+  #life: Life = { wasReady: false };
   readonly #running: Promise<void>;
 
   constructor(spec: PartSpec, onState: (state: PartState) => void) {
@@ -56,14 +42,6 @@ export class Part {
     this.#onState = onState;
     rotateLog(spec.log);
     this.#running = this.#run();
-  }
-
-  get state(): PartState {
-    return this.#state;
-  }
-
-  get pid(): number | undefined {
-    return this.#child?.pid;
   }
 
   /** Asks the process to stop, waits, and kills it when it does not. */
@@ -106,8 +84,7 @@ export class Part {
     const child = fork(main, [], { env, detached: true, stdio: ['ignore', fd, fd, 'ipc'], execArgv: [], serialization: 'json' });
     closeSync(fd);
     this.#child = child;
-    this.#wasReady = false;
-    this.#answeredMs = undefined;
+    this.#life = { wasReady: false };
     this.#become({ is: 'starting' });
     const ended = new AbortController();
     const exited = new Promise<number | NodeJS.Signals>((resolve) => {
@@ -133,19 +110,11 @@ export class Part {
     }
   }
 
-  #heard(answer: Answer, tookMs: number): void {
-    if (answer.is === 'ready') {
-      this.#wasEverReady = true;
-      this.#wasReady = true;
-      if (this.#state.is !== 'ready') this.#become({ is: 'ready', tookMs });
-    } else if (answer.is === 'unready') {
-      this.#answeredMs ??= tookMs;
-      const is = this.#wasReady || tookMs - this.#answeredMs >= GRACE_MS ? 'unready' : 'starting';
-      const { state } = this;
-      if (state.is !== is || state.reason !== answer.reason) this.#become({ is, reason: answer.reason });
-    } else if (this.#state.is === 'ready' || this.#state.is === 'unready') {
-      this.#become({ is: 'unready', reason: 'it does not answer /readyz' });
-    }
+  #heard(answer: Answer, ageMs: number): void {
+    const { state, life } = afterAnswer(this.#state, answer, { life: this.#life, ageMs });
+    this.#life = life;
+    this.#wasEverReady ||= life.wasReady;
+    if (state !== this.#state) this.#become(state);
   }
 
   #become(state: PartState): void {
@@ -153,8 +122,6 @@ export class Part {
     this.#onState(state);
   }
 }
-
-type Answer = { is: 'ready' } | { is: 'unready'; reason: string } | { is: 'silent' };
 
 async function askReady(url: string, ended: AbortSignal): Promise<Answer> {
   try {

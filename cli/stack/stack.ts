@@ -9,7 +9,8 @@ import { operatorSettings, type OperatorSettings } from '../../operator/config.t
 import type { Operator, startOperator } from '../../operator/operator.ts';
 import { CliError, exit } from '../exit.ts';
 import { isSettled, partNames, type PartName, type StackModel } from './model.ts';
-import { Part, type PartSpec, type PartState } from './part.ts';
+import { Part, type PartSpec } from './part.ts';
+import type { PartState } from './part-state.ts';
 import { choosePorts, holderOf, isFree } from './ports.ts';
 import { hasStaleLock, inUse, prepareStateDir, rotateLog, runningUp, takeLock, type Running, type StateDir } from './state-dir.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DeclarationStatus } from '../../operator/records/status.ts';
 import { isSettled, type StackModel } from '../stack/model.ts';
-import type { PartState } from '../stack/part.ts';
+import type { PartState } from '../stack/part-state.ts';
 import { plain } from '../terminal.ts';
 import { partLines, standing, summary } from './picture.ts';
 

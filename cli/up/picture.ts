@@ -1,6 +1,6 @@
 import type { DeclarationStatus, OperatorView } from '../../operator/records/status.ts';
 import type { Isolation } from '../stack/isolation.ts';
-import type { PartState } from '../stack/part.ts';
+import type { PartState } from '../stack/part-state.ts';
 import { hasAnswer, partNames, viewOf, type StackModel } from '../stack/model.ts';
 import { nameOf } from '../status.ts';
 import { safe, shownPath, table, type Paint } from '../terminal.ts';

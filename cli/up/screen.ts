@@ -1,7 +1,7 @@
 import type { OperatorView } from '../../operator/records/status.ts';
 import { partNames, viewOf, type PartName, type StackModel } from '../stack/model.ts';
 import type { Isolation } from '../stack/isolation.ts';
-import type { PartState } from '../stack/part.ts';
+import type { PartState } from '../stack/part-state.ts';
 import type { Terminal } from '../terminal.ts';
 import { instructions } from './connect.ts';
 import { connectable, happeningLines, partLines, partWords, standing, summary, type Facts } from './picture.ts';
