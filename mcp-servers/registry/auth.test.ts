@@ -78,6 +78,18 @@ test('a token is good by signature, end and beginning, and nothing else', async 
     });
 });
 
+test('a token is written in base64url and nothing else', async () => {
+  const token = await signed({ exp: soon() });
+  expect(await statusFor(token)).toBe(200);
+  const middle = token.lastIndexOf('.') + 5;
+  const rewritten = [
+    `${token}=`,
+    `${token}.`,
+    ...[' ', '+', '/', '=', ','].map((odd) => token.slice(0, middle) + odd + token.slice(middle)),
+  ];
+  for (const other of rewritten) expect([other, await statusFor(other)]).toEqual([other, 401]);
+});
+
 test('a token that was verified before ends when it says so', async () => {
   const token = await signed({ exp: soon() });
   expect(await statusFor(token)).toBe(200);

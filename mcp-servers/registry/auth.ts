@@ -23,6 +23,8 @@ const KEPT_TOKENS = 1000;
 
 const TOKEN_SECONDS = 300;
 const BEARER = 'bearer ';
+/** Node's decoder skips what is no base64url, so one token could be written in many ways. */
+const COMPACT_JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** The names that an anonymous token may write. */
 const ANONYMOUS = 'io.modelcontextprotocol.anonymous/*';
@@ -77,6 +79,7 @@ export class Tokens {
 
   async #verify(token: string): Promise<Claims> {
     try {
+      if (!COMPACT_JWT.test(token)) throw new Error('not three parts in base64url');
       const currentDate = new Date(this.#now());
       const { payload } = await jwtVerify(token, this.#publicKey, { algorithms: ['EdDSA'], requiredClaims: ['exp'], currentDate });
       return claims.parse(payload);

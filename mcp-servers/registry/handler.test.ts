@@ -123,6 +123,7 @@ test.each([
   [307, '//evil.example', '/evil.example'],
   [307, '/\\evil.example//x', '/%5Cevil.example/x'],
   [307, '/v0.1//servers', '/v0.1/servers'],
+  [307, '/v0.1//servers?', '/v0.1/servers'],
   [307, '/v0.1/x/../servers?a=b', '/v0.1/servers?a=b'],
 ])('%i for %s leads to %s, on this host', async (status, target, location) => {
   const answer = await registry.ask('GET', target);

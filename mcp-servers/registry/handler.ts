@@ -111,7 +111,7 @@ function nul(what: string): Reply {
 
 /** The path keeps its escapes, so that a redirected name survives. Browsers read a backslash as a slash, which could leave this host. */
 function redirect(status: 307 | 308, path: string, query: string | undefined): Reply {
-  const location = path.replaceAll('\\', '%5C') + (query === undefined ? '' : `?${query}`);
+  const location = path.replaceAll('\\', '%5C') + (query === undefined || query === '' ? '' : `?${query}`);
   return { status, type: 'text/html; charset=utf-8', body: '', headers: { location } };
 }
 
