@@ -55,3 +55,9 @@ export function inRecords(change: (record: Fields) => unknown): (pair: Pair) => 
     return '_meta' in fields ? change(fields) : fields;
   });
 }
+
+/** A registry's time cut to microseconds, without its zone. Texts of equal length, whose order is that of the times. */
+export function microsecondsOf(time: string): string {
+  const [seconds = '', fraction = ''] = time.replace(/Z$/, '').split('.');
+  return `${seconds}.${fraction.slice(0, 6).padEnd(6, '0')}`;
+}

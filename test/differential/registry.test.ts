@@ -3,6 +3,7 @@ import { allowedDifferences } from './differences.ts';
 import { fresh } from './groups/fresh.ts';
 import { life } from './groups/life.ts';
 import { publishing } from './groups/publishing.ts';
+import { random } from './groups/random.ts';
 import { reading } from './groups/reading.ts';
 import { TwoRegistries } from './two-registries.ts';
 
@@ -29,6 +30,10 @@ describe('publishing', () => {
 });
 describe('the life of a record', () => {
   life(usual);
+});
+
+describe('random requests', () => {
+  random(usual);
 });
 
 const shown = allowedDifferences.flatMap(({ what, proof }) => (proof.by === 'request' ? [{ what, ...proof }] : []));

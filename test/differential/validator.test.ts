@@ -4,7 +4,7 @@ import { normalForm } from '../../lib/registry-api/normal-form.ts';
 import { validateServerJson, type Fault } from '../../lib/registry-api/validate.ts';
 import { documents, samples } from './documents.ts';
 import { officialRegistry, type OfficialRegistry } from './official-registry.ts';
-import { replay } from './replay.ts';
+import { drawing } from './drawing.ts';
 
 /** What a registry, or our validator in its place, makes of a document. Faults as `path: message`, sorted. */
 interface Verdict {
@@ -41,7 +41,7 @@ test('the official registry judges documents with many faults at once as the val
       outcomes.push(ours.outcome);
       expect(ours).toEqual(await officialVerdict(text));
     }),
-    { numRuns: 2000, ...replay() },
+    drawing(2000),
   );
   expect(outcomes).toEqual(expect.arrayContaining(['accepted', 'input', 'semantic']));
 });

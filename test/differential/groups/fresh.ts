@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { OFFICIAL_META, type ServerRecord } from '../../../lib/registry-api/server-json.ts';
 import { pathOf } from '../../../mcp-servers/registry/testing.ts';
-import { replay } from '../replay.ts';
+import { drawing } from '../drawing.ts';
 import type { BothAnswers, TwoRegistries } from '../two-registries.ts';
 import { alike } from './alike.ts';
 import { words } from './words.ts';
@@ -52,7 +52,7 @@ export function fresh(pair: TwoRegistries): void {
         await both.get(`/v0/servers?${query}`);
         if (both.differences.length > 0) throw new Error('the answers differ');
       }),
-      { numRuns: 400, ...replay() },
+      drawing(400),
     );
   });
 }

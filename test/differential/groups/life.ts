@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { PUBLISHER_META, SCHEMA_URL } from '../../../lib/registry-api/server-json.ts';
 import { documentOf, pathOf } from '../../../mcp-servers/registry/testing.ts';
 import { versions } from '../documents.ts';
-import type { TwoRegistries } from '../two-registries.ts';
+import type { BothAnswers, TwoRegistries } from '../two-registries.ts';
 import { alike } from './alike.ts';
 import { words } from './words.ts';
 
@@ -74,6 +74,22 @@ export function life(pair: TwoRegistries): void {
     await both.readAll(name);
     await both.setStatus(name, '1.0.0.0', { status: 'deprecated' });
     await both.readAll(name);
+  });
+
+  same('ten publications at once: of one version one is taken, of ten versions all, and one is the latest', async ({ both }) => {
+    const name = both.freshName();
+    const publishAll = async (published: readonly string[]) => {
+      const post = (version: string) => both.askWithoutComparing('POST', '/v0/publish', { body: documentOf(name, { version }) });
+      const answers = await Promise.all(published.map(post));
+      const taken = (side: keyof BothAnswers) => answers.filter((answer) => answer[side].status === 200).length;
+      expect(taken('embedded')).toBe(taken('official'));
+      return taken('embedded');
+    };
+    expect(await publishAll(Array.from({ length: 10 }, () => '0.1.0'))).toBe(1);
+    expect(await publishAll(Array.from({ length: 10 }, (_, index) => `1.${index}.0`))).toBe(10);
+    // In the order of versions; that of publication is each registry's own.
+    for (const filter of ['', '&version=latest']) await both.get(`/v0/servers?search=${name}${filter}`);
+    await both.get(pathOf(name, 'latest'));
   });
 
   same('versions that are no semantic ones', async ({ both }) => {
