@@ -4,6 +4,7 @@ import { STATUS_CODES } from 'node:http';
 export interface Detail {
   readonly message: string;
   readonly location?: string;
+  /** not written when it is null, as Go leaves it out */
   readonly value?: unknown;
 }
 
@@ -27,6 +28,7 @@ export class Problem extends Error {
 
   toJSON(): Record<string, unknown> {
     const { status, message, details } = this;
-    return { title: titles[status] ?? STATUS_CODES[status], status, detail: message, ...(details.length > 0 && { errors: details }) };
+    const errors = details.map(({ message, location, value }) => ({ message, location, value: value ?? undefined }));
+    return { title: titles[status] ?? STATUS_CODES[status], status, detail: message, ...(errors.length > 0 && { errors }) };
   }
 }

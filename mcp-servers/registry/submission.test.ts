@@ -61,6 +61,14 @@ test.each([
   });
 });
 
+test('a fault shows the value it is about, unless that is null', async () => {
+  const { body } = await registry.ask('POST', '/v0/publish', { body: documentOf('a.b/values', { version: 5, description: null }) });
+  expect((body as { errors: unknown[] }).errors).toEqual([
+    { message: 'expected string', location: 'body.description' },
+    { message: 'expected string', location: 'body.version', value: 5 },
+  ]);
+});
+
 test('an older schema is accepted', async () => {
   expect((await publish({ $schema: SCHEMA_URL.replace('2025-12-11', '2025-10-17') })).status).toBe(200);
 });

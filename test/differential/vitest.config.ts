@@ -6,7 +6,8 @@ export default defineConfig({
     name: 'differential',
     include: ['test/differential/**/*.test.ts'],
     globalSetup: ['test/differential/global-setup.ts'],
-    testTimeout: 300_000,
+    // the tests' properties draw that many times more, see drawing.ts
+    testTimeout: 300_000 * Number(process.env['TIMES'] || 1),
     hookTimeout: 30_000,
     fileParallelism: false,
   },

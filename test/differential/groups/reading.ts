@@ -74,8 +74,8 @@ export function reading(pair: TwoRegistries): void {
   });
 
   same('redirects of trailing slashes and unclean paths', async ({ both }) => {
-    const trailing = words`/v0/servers/ /v0/ /v0/servers/?limit=1 /x/ //evil.example/ /v0// /v0/servers//`;
-    const unclean = words`/v0//servers /v0/./servers /v0/x/../servers?limit=1 //v0/servers /v0/servers/x//y`;
+    const trailing = words`/v0/servers/ /v0/servers/a.b%2Fc/versions/ /v0/servers/? /v0/ /v0/servers/?limit=1 /x/ //evil.example/ /v0// /v0/servers//`;
+    const unclean = words`/v0//servers /v0/./servers /v0/x/../servers?limit=1 //v0/servers /v0/servers/x//y /v0/servers/a.b%2Fc//versions`;
     await both.get(...trailing, ...unclean);
   });
 
