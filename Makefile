@@ -44,7 +44,7 @@ bench: install isolation ## measure it beside its peers, in turns; minutes; ARGS
 format: install ## rewrite the code in the project's format
 	@$(node) npm run -s format
 
-docs: install ## write docs/configuration.md anew from the settings' schemas
+docs: install ## write anew what is generated in docs/: settings, differences from the official registry
 	@$(node) npm run -s docs
 
 clean: ## remove what running and testing left in this checkout
