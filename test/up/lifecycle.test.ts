@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryClient } from '../../lib/registry-api/client.ts';
 import { OFFICIAL_META, type ServerRecord } from '../../lib/registry-api/server-json.ts';
-import { descendants, until, Up, weatherRecord, Weather, Yard } from './running.ts';
+import { descendants, slowdown, until, Up, weatherRecord, Weather, Yard } from './running.ts';
 
 const yard = new Yard();
 let up: Up;
@@ -102,7 +102,8 @@ test('a server that answers already is in the registry within a second of its fi
   const since = performance.now();
   yard.declare('quick', weatherRecord(server.url, { name: 'org.example/quick' }));
   await record('org.example/quick');
-  expect(performance.now() - since).toBeLessThan(1_000);
+  const took = performance.now() - since;
+  expect(took).toBeLessThan(1_000 * slowdown());
   yard.forget('quick');
   await withdrawn('org.example/quick');
 });

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../cli/mcp.ts';
-import { alive, descendants, freePorts, toolyard, until, untilGone, Up, Yard } from './running.ts';
+import { alive, descendants, freePorts, slowdown, toolyard, until, untilGone, Up, Yard } from './running.ts';
 
 let yard: Yard;
 const ups: Up[] = [];
@@ -39,18 +39,6 @@ async function busySandbox(running: Up): Promise<void> {
   const { sandbox_claim_name: name } = structuredContent as { sandbox_claim_name: string };
   void server.call('execute_command', { sandbox_claim_name: name, command: 'sleep 97531' }).catch(() => undefined);
   await until(() => descendants(running.pid).find(({ command }) => command.includes('sleep 97531')));
-}
-
-/** How much longer a second of processor time takes than a second: 1 on a machine that has nothing else to do. */
-function slowdown(): number {
-  const cpu = process.cpuUsage();
-  const since = performance.now();
-  const used = (): number => {
-    const { user, system } = process.cpuUsage(cpu);
-    return (user + system) / 1000;
-  };
-  while (used() < 200);
-  return Math.max(1, (performance.now() - since) / used());
 }
 
 test('publishes what ships; a second run has it published within 3 s and keeps its secrets, which nothing shows', async () => {

@@ -89,7 +89,10 @@ export class Up {
     });
     const { stdout, stderr } = this.process;
     if (stdout === null || stderr === null) throw new Error('the output is piped');
-    createInterface({ input: stdout }).on('line', (line) => this.events.push(JSON.parse(line) as Event));
+    createInterface({ input: stdout }).on('line', (line) => {
+      if (line.startsWith('{')) this.events.push(JSON.parse(line) as Event);
+      else this.#errors += `not JSON: ${line}\n`;
+    });
     stderr.setEncoding('utf8').on('data', (text: string) => (this.#errors += text));
     this.#exited = once(this.process, 'close').then(([code, signal]) => (signal ?? code) as number | NodeJS.Signals);
   }
@@ -260,4 +263,16 @@ export class Weather {
     this.#process.kill('SIGKILL');
     await once(this.#process, 'exit');
   }
+}
+
+/** How much longer a second of processor time takes than a second: 1 on a machine that has nothing else to do. */
+export function slowdown(): number {
+  const cpu = process.cpuUsage();
+  const since = performance.now();
+  const used = (): number => {
+    const { user, system } = process.cpuUsage(cpu);
+    return (user + system) / 1000;
+  };
+  while (used() < 200);
+  return Math.max(1, (performance.now() - since) / used());
 }
