@@ -66,6 +66,8 @@ function claim(file: string, real: string): OpenDatabase {
   try {
     // Before the first read: then even WAL needs no shared memory, and the lock lasts until this process closes or dies.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000');
+    // What a savepoint may have to undo is of no use after a crash: it need not be written to a file.
+    database.exec('PRAGMA temp_store = MEMORY');
     migrate(database);
     database.exec('PRAGMA journal_mode = WAL');
     writeFileSync(holderFile(file), JSON.stringify({ pid: process.pid, host: hostname(), since: new Date().toISOString() }));
