@@ -15,8 +15,8 @@ export async function withProgram(what: string, [script, ...args]: readonly [str
   else reportMissing(what, found.why);
 }
 
-export function reportMissing(what: string, why: string): void {
-  const message = `${what} cannot run here: THEIR INTEROP TESTS DO NOT RUN; ${why}`;
+function reportMissing(what: string, why: string): void {
+  const message = `${what} cannot run here: INTEROP TESTS WITH THIS DO NOT RUN; ${why}`;
   process.stderr.write(`\n!!! ${message}\n\n`);
   test(`${what} can run here`, (context) => {
     if (process.env['CI'] !== 'true') context.skip(message);

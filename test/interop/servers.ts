@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { answer, startSite, type Site } from '../fetch/site.ts';
 import { startServer, type ServerProcess } from '../mcp-http/server-process.ts';
 
@@ -54,5 +55,6 @@ async function whyUnready(url: string): Promise<string | undefined> {
     const said = await answer.text();
     if (answer.ok) return undefined;
     if (!said.includes('finding out') || performance.now() > deadline) return said;
+    await wait(50);
   }
 }

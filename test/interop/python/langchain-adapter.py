@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
@@ -19,7 +20,8 @@ async def visit(url, calls, prompt):
     answer = prompt and await client.get_prompt("server", prompt["name"], arguments=prompt["arguments"])
     return {
         "revision": info["server"].protocolVersion,
-        "tools": list(tools),
+        # as models are told of them
+        "tools": [convert_to_openai_tool(tool)["function"]["name"] for tool in tools.values()],
         "results": [
             {
                 "text": message.text,
