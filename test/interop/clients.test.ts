@@ -47,8 +47,9 @@ function allSeeTheSame(clients: readonly McpClient[]): void {
 
     test('runs programs and moves files with every tool of the sandbox server, whose results fit their schemas', async (context) => {
       needsSandbox(context);
-      const made = await visitWithV2({ url: servers.sandbox, calls: [makeSandbox(client.name)], prompt: null });
-      const errands = useSandbox(client.name, String(made.results[0]?.structured?.['sandbox_claim_name']));
+      const key = `${client.name}, ${client.revision}`;
+      const made = await visitWithV2({ url: servers.sandbox, calls: [makeSandbox(key)], prompt: null });
+      const errands = useSandbox(key, String(made.results[0]?.structured?.['sandbox_claim_name']));
       const seen = await client.visit({ url: servers.sandbox, calls: errands.map(({ call }) => call), prompt: null });
       expect({ ...seen, tools: seen.tools.toSorted() }).toEqual({
         revision: client.revision,

@@ -5,7 +5,7 @@ import { ToolHive, VsCode } from './readers.ts';
 import { startRegistry, type Registry } from './registry.ts';
 
 const shipped = { name: 'dev.toolyard/fetch', url: 'http://127.0.0.1:8001/mcp' };
-/** more than two of VS Code's pages, more than one of ToolHive's; the last of a page of VS Code's has a version that needs escaping in an address */
+/** more than two of VS Code's pages, more than one of ToolHive's; the last of a page has a version that needs escaping in an address */
 const names = Array.from({ length: 120 }, (_, at) => `org.example/server-${String(at).padStart(3, '0')}`);
 const everyName = [shipped.name, ...names, 'org.example/zz-deprecated'];
 

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
  * requests in the same order, the same checks before an answer is believed.
  */
 
-interface Record {
+interface Entry {
   readonly server: { readonly name: string; readonly description: string; readonly version: string; readonly remotes?: readonly Remote[] };
   readonly _meta: object;
 }
@@ -16,7 +16,7 @@ interface Remote {
 }
 
 interface Page {
-  readonly servers: readonly Record[];
+  readonly servers: readonly Entry[];
   readonly metadata: { readonly count: number; readonly nextCursor?: string };
 }
 
@@ -39,7 +39,7 @@ export class VsCode {
   }
 
   /** Page by page, as a person scrolls down; the text is asked for on the first page only. */
-  async *pages(text?: string): AsyncGenerator<readonly Record[]> {
+  async *pages(text?: string): AsyncGenerator<readonly Entry[]> {
     const servers = `/${await this.apiVersion()}/servers?limit=50&version=latest`;
     let page = await this.#page(text === undefined ? servers : `${servers}&search=${encodeURIComponent(text.trim())}`);
     yield page.servers;
@@ -51,10 +51,10 @@ export class VsCode {
   }
 
   /** A server by its name, as when one is installed, updated or held against a policy. */
-  async server(name: string): Promise<Record | undefined> {
+  async server(name: string): Promise<Entry | undefined> {
     const answer = await this.#get(`/${await this.apiVersion()}/servers/${encodeURIComponent(name)}/versions/latest`);
     if (answer.status >= 400 && answer.status < 500) return undefined;
-    const record = (await answer.json()) as Record;
+    const record = (await answer.json()) as Entry;
     if (!isBelievable(record)) throw new Error(`VS Code cannot read ${JSON.stringify(record)}`);
     return record;
   }
@@ -75,7 +75,7 @@ export class VsCode {
   }
 }
 
-function isBelievable({ server, _meta }: Partial<Record>): boolean {
+function isBelievable({ server, _meta }: Partial<Entry>): boolean {
   const texts = [server?.name, server?.description, server?.version];
   return typeof _meta === 'object' && texts.every((text) => typeof text === 'string' && text !== '');
 }
@@ -111,8 +111,8 @@ export class ToolHive {
   }
 
   /** @param limit 1 when it tries the registry out, which walks all of it too */
-  async list(limit: 1 | 100): Promise<readonly Record[]> {
-    const all: Record[] = [];
+  async list(limit: 1 | 100): Promise<readonly Entry[]> {
+    const all: Entry[] = [];
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const query: string = new URLSearchParams({ ...(cursor !== '' && { cursor }), limit: String(limit), version: 'latest' }).toString();
       const page = (await this.#get(`/v0.1/servers?${query}`)) as Page;
@@ -122,13 +122,13 @@ export class ToolHive {
     return all;
   }
 
-  async search(text: string): Promise<readonly Record[]> {
+  async search(text: string): Promise<readonly Entry[]> {
     const query = new URLSearchParams({ search: text, version: 'latest' }).toString();
     return ((await this.#get(`/v0.1/servers?${query}`)) as Page).servers;
   }
 
-  async server(name: string): Promise<Record> {
-    return (await this.#get(`/v0.1/servers/${encodeURIComponent(name)}/versions/latest`)) as Record;
+  async server(name: string): Promise<Entry> {
+    return (await this.#get(`/v0.1/servers/${encodeURIComponent(name)}/versions/latest`)) as Entry;
   }
 
   async #get(path: string): Promise<unknown> {
