@@ -29,6 +29,9 @@ const WRITING_MS = 200;
 /** Everything is looked at again this often: network file systems send no events. */
 const REREAD_MS = 5_000;
 
+/** Directories read together: enough to keep the disk busy, few enough for any limit of open files. */
+const READ_AT_A_TIME = 32;
+
 /** All declarations of a directory are one namespace. */
 const NAMESPACE = 'directory';
 
@@ -117,10 +120,14 @@ export class DirectorySource implements Source {
     await previous;
     if (this.#closed) return;
     this.#schedule(REREAD_MS);
-    const snapshot = await this.#snapshot();
-    if (this.#closed || isSame(snapshot, this.#last)) return;
-    this.#last = snapshot;
-    this.#changed(snapshot);
+    try {
+      const snapshot = await this.#snapshot();
+      if (this.#closed || isSame(snapshot, this.#last)) return;
+      this.#last = snapshot;
+      this.#changed(snapshot);
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'reading the declarations broke; they are read again');
+    }
   }
 
   async #snapshot(): Promise<Snapshot> {
@@ -135,9 +142,10 @@ export class DirectorySource implements Source {
     const unfinished: string[] = [];
     const declarations: RawDeclaration[] = [];
     this.#forgetOthers(new Set(entries));
-    for (const entry of entries.filter((name) => !name.startsWith('.')).sort(compareText)) {
-      const declaration = await this.#declaration(entry, unfinished);
-      if (declaration !== undefined) declarations.push(declaration);
+    const visible = entries.filter((name) => !name.startsWith('.')).toSorted(compareText);
+    for (let from = 0; from < visible.length; from += READ_AT_A_TIME) {
+      const some = visible.slice(from, from + READ_AT_A_TIME).map((entry) => this.#declaration(entry, unfinished));
+      for (const declaration of await Promise.all(some)) if (declaration !== undefined) declarations.push(declaration);
     }
     if (unfinished.length === 0) return { declarations };
     this.#schedule(WRITING_MS);

@@ -8,7 +8,7 @@ import { SimulatedRegistry } from './testing/registry.ts';
 import { namespaceOf, raw, serverJson, SimulatedInstall } from './testing/world.ts';
 
 /** PROPERTY_RUNS=20000 makes a long search of it; a failure prints its seed. */
-const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 200);
+const numRuns = Number(process.env['PROPERTY_RUNS'] ?? 100);
 const timeout = 20_000 + numRuns * 50;
 
 test('whatever happens, the registry ends equal to the declarations, and nobody else is touched', { timeout }, async () => {

@@ -108,13 +108,22 @@ export class Keeper {
     const before = this.#declarations;
     const known = new Map(this.#snapshot?.declarations.map((raw) => [raw, before.get(raw.source)]));
     const read = snapshot.declarations.map((raw) => known.get(raw) ?? readDeclaration(raw, this.#options.rules));
+    const asComplete = this.#snapshot?.incomplete === snapshot.incomplete;
     this.#snapshot = snapshot;
     this.#declarations = new Map(read.map((declaration) => [declaration.source, declaration]));
     this.#claims = Map.groupBy(read.filter(isClaim), ({ wish }) => wish.name);
-    this.#touch(this.#names());
-    const edited = read.filter((declaration) => before.get(declaration.source) !== declaration);
-    for (const { wish } of edited) if (wish.name !== undefined) this.#options.answers.hurry(wish.name);
+    const changed = [...before.keys(), ...this.#declarations.keys()].filter((id) => before.get(id) !== this.#declarations.get(id));
+    const affected = this.#namesOf(new Set(changed), before);
+    this.#touch(asComplete ? affected : this.#names());
+    for (const name of affected) this.#options.answers.hurry(name);
     this.#options.onChange();
+  }
+
+  /** Names that these sources declare, declared before, or have records of. */
+  #namesOf(sources: ReadonlySet<string>, before: ReadonlyMap<string, Declaration>): Set<string> {
+    const declared = [before, this.#declarations].flatMap((all) => Array.from(sources, (source) => all.get(source)?.wish.name));
+    const kept = [...this.#steps].filter(([, steps]) => steps.some(({ source }) => sources.has(source))).map(([name]) => name);
+    return new Set([...declared.filter((name) => name !== undefined), ...kept]);
   }
 
   /** Plans these names again: servers that they depend on answered, or stopped. */

@@ -10,9 +10,9 @@ export interface ProberOptions {
   readonly probe: Probe;
   readonly intervalMs: number;
   readonly log: Log;
-  /** addresses of which something changed */
+  /** what these addresses let their records do has changed */
   readonly onChange: (keys: ReadonlySet<string>) => void;
-  /** after each probe */
+  /** after each probe, whether that changed anything or not */
   readonly onProbe?: (verdict: Verdict, seconds: number) => void;
   readonly now?: () => number;
   /** from 0 up to 1 */
@@ -41,7 +41,9 @@ interface Asked {
  * Servers that answered last time, those asked for the first time, and those that fail have this many connections each: however many
  * hang, the others are not delayed.
  */
-const PROBES_AT_A_TIME = 64;
+const PROBES_AT_A_TIME = 32;
+/** Many servers that fail must not keep the operator busy: together they are asked at most this often. */
+const FAILING_PER_SECOND = 20;
 type Lane = 'good' | 'new' | 'failing';
 
 /** Asks every wanted address again and again, each at its own pace, and remembers what it said. */
@@ -50,6 +52,8 @@ export class Prober {
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #asked = new Map<string, Asked>();
+  /** name to keys of addresses */
+  readonly #wants = new Map<string, ReadonlySet<string>>();
   readonly #lanes: Readonly<Record<Lane, PQueue>>;
   #judgement: Judgement = { silent: new Set(), selfSuspicion: false };
 
@@ -57,8 +61,9 @@ export class Prober {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#random = options.random ?? Math.random;
-    const lane = () => new PQueue({ concurrency: PROBES_AT_A_TIME });
-    this.#lanes = { good: lane(), new: lane(), failing: lane() };
+    const concurrency = PROBES_AT_A_TIME;
+    const failing = new PQueue({ concurrency, interval: 1000, intervalCap: FAILING_PER_SECOND });
+    this.#lanes = { good: new PQueue({ concurrency }), new: new PQueue({ concurrency }), failing };
   }
 
   /** most servers stopped at once */
@@ -80,20 +85,19 @@ export class Prober {
 
   /** From now on this name depends on these addresses and no others. New ones are asked at once; unwanted ones are forgotten. */
   want(name: string, wanted: readonly Wanted[]): void {
-    const keys = new Set(wanted.map(({ address }) => targetKey(address)));
+    const before = this.#wants.get(name) ?? new Set();
+    const now = new Set(wanted.map(({ address }) => targetKey(address)));
+    if (now.size === 0) this.#wants.delete(name);
+    else this.#wants.set(name, now);
     for (const { address, expected } of wanted) this.#want(name, address, expected);
-    for (const [key, asked] of this.#asked) {
-      if (keys.has(key) || !asked.wantedBy.delete(name) || asked.wantedBy.size > 0) continue;
-      this.#asked.delete(key);
-      clearTimeout(asked.timer);
-      asked.gone.abort();
-    }
+    for (const key of before.difference(now)) this.#unwant(name, key);
   }
 
   /** Asks the failing addresses of a name now: somebody changed its declaration, so a change of its server is likely. */
   hurry(name: string): void {
-    for (const asked of this.#asked.values()) {
-      if (asked.wantedBy.has(name) && asked.answer.failures > 0 && asked.nextAt !== undefined) this.#schedule(asked, 0);
+    for (const key of this.#wants.get(name) ?? []) {
+      const asked = this.#asked.get(key);
+      if (asked !== undefined && asked.answer.failures > 0 && asked.nextAt !== undefined) this.#schedule(asked, 0);
     }
   }
 
@@ -103,6 +107,7 @@ export class Prober {
       gone.abort();
     }
     this.#asked.clear();
+    for (const lane of Object.values(this.#lanes)) lane.clear();
     await Promise.all(Object.values(this.#lanes).map((lane) => lane.onIdle()));
   }
 
@@ -122,6 +127,14 @@ export class Prober {
     if (known !== undefined) return;
     this.#asked.set(key, asked);
     this.#enqueue(key, asked);
+  }
+
+  #unwant(name: string, key: string): void {
+    const asked = this.#asked.get(key);
+    if (asked?.wantedBy.delete(name) !== true || asked.wantedBy.size > 0) return;
+    this.#asked.delete(key);
+    clearTimeout(asked.timer);
+    asked.gone.abort();
   }
 
   #schedule(asked: Asked, delayMs: number): void {
@@ -151,21 +164,21 @@ export class Prober {
       verdict = { is: 'fails', reason: 'ConnectionLost', message: 'the probe itself broke; see the log of the operator' };
     }
     if (asked.gone.signal.aborted) return;
-    this.#options.onProbe?.(verdict, (performance.now() - startedAt) / 1000);
     const now = this.#now();
     const before = asked.answer;
     asked.answer = afterProbe(before, verdict, now);
     this.#schedule(asked, nextProbeIn(asked.answer, this.#options, { now, random: this.#random() }));
     this.#report(key, before, asked.answer);
+    this.#options.onProbe?.(verdict, (performance.now() - startedAt) / 1000);
   }
 
   #report(key: string, before: Answer, after: Answer): void {
-    const { silent, selfSuspicion } = this.#judgement;
-    const next = judge(new Map([...this.#asked].map(([other, { answer }]) => [other, answer])), this.#options);
-    this.#judgement = next;
-    const changed = next.silent.symmetricDifference(silent);
-    if (next.selfSuspicion !== selfSuspicion || after.failures > 0 || !isSameVerdict(before.verdict, after.verdict)) changed.add(key);
-    if (changed.size > 0) this.#options.onChange(changed);
+    const was = this.#judgement;
+    const now = judge(new Map([...this.#asked].map(([other, { answer }]) => [other, answer])), this.#options);
+    this.#judgement = now;
+    const changed = now.silent.symmetricDifference(was.silent);
+    if (!isSame(reachOf(before, was.silent.has(key)), reachOf(after, now.silent.has(key)))) changed.add(key);
+    if (changed.size > 0 || now.selfSuspicion !== was.selfSuspicion) this.#options.onChange(changed);
   }
 
   /** Names of records that depend on these addresses. */
@@ -174,6 +187,6 @@ export class Prober {
   }
 }
 
-function isSameVerdict(a: Verdict | undefined, b: Verdict | undefined): boolean {
+function isSame(a: Reach, b: Reach): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

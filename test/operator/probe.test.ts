@@ -15,6 +15,10 @@ import { MAX_PROBE_BYTES, MAX_TOOLS, probe, type ProbeOptions } from '../../oper
 import type { Address } from '../../operator/records/target.ts';
 import { startServer } from './bench.ts';
 
+/** Milliseconds: for servers that answer, however busy this machine is; and for those that never do. */
+const PATIENT = 10_000;
+const BRIEF = 1_500;
+
 const closers: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -61,7 +65,7 @@ async function ask(url: string | Address, options: Partial<ProbeOptions> = {}): 
   const dispatcher = guardedAgent(anythingButLinkLocal());
   closers.push(() => dispatcher.destroy());
   const target = typeof url === 'string' ? address(url) : url;
-  return probe(target, { dispatcher, timeoutMs: 1_500, signal: new AbortController().signal, ...options });
+  return probe(target, { dispatcher, timeoutMs: PATIENT, signal: new AbortController().signal, ...options });
 }
 
 interface Rpc {
@@ -146,7 +150,7 @@ describe('servers that answer', () => {
   test('one of the old era that never answers the first request of the new one', async () => {
     const old = legacy(() => ({ tools: [] }));
     const { url } = await serve((req, res, body) => ((body as Rpc).method === 'server/discover' ? undefined : old(req, res, body)));
-    expect(await ask(url)).toMatchObject({ is: 'answers', protocol: '2025-11-25' });
+    expect(await ask(url, { timeoutMs: BRIEF })).toMatchObject({ is: 'answers', protocol: '2025-11-25' });
   });
 
   test('one that still speaks HTTP with SSE', async () => {
@@ -262,9 +266,9 @@ describe('servers that fail', () => {
   test.each(cases)('one that %s: %s', async (_what, reason, answer) => {
     const { url } = await serve(answer);
     const start = performance.now();
-    const verdict = await ask(url);
+    const verdict = await ask(url, { timeoutMs: reason === 'TimedOut' ? BRIEF : PATIENT });
     expect(reasonOf(verdict)).toBe(reason);
-    expect(performance.now() - start, 'bounded in time').toBeLessThan(4_000);
+    expect(performance.now() - start, 'bounded in time').toBeLessThan(PATIENT);
     expect(JSON.stringify(verdict), 'shows nothing of what the other side wrote').not.toMatch(/SECRET|hello|127\.0\.0\.1/);
   });
 
