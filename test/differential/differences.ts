@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { OFFICIAL_META, PUBLISHER_META, SCHEMA_URL } from '../../lib/registry-api/server-json.ts';
@@ -8,6 +7,7 @@ import { seedTokenSource } from '../../lib/registry-api/token.ts';
 import { documentOf, pathOf, send } from '../../mcp-servers/registry/testing.ts';
 import { startRegistryProcess } from '../registry/registry-process.ts';
 import { fieldsOf, inBodies, inErrors, inIssues, inRecords, microsecondsOf, type Fields, type Pair, type Shown } from './answers.ts';
+import { temporaryFolder } from './official/folder.ts';
 import { startOfficialRegistry } from './official/registry.ts';
 import type { BothAnswers, TwoRegistries } from './two-registries.ts';
 
@@ -497,8 +497,11 @@ async function statusesOf(
 /** Registries of their own, since they are lost: one's PostgreSQL is stopped, the other may write no file any more. */
 async function publishWithoutDatabase(): Promise<Seen> {
   const official = await startOfficialRegistry();
-  const directory = await mkdtemp(join(tmpdir(), 'toolyard-differential-'));
-  const embedded = await startRegistryProcess({ DATABASE_FILE: join(directory, 'r.sqlite'), JWT_PRIVATE_KEY_FILE: official.seedFile });
+  const folder = await temporaryFolder('toolyard-differential-');
+  const embedded = await startRegistryProcess({
+    DATABASE_FILE: join(folder.path, 'registry.sqlite'),
+    JWT_PRIVATE_KEY_FILE: official.seedFile,
+  });
   try {
     await official.database.close();
     await promisify(execFile)('prlimit', ['--pid', String(embedded.pid), '--fsize=0']);
@@ -507,7 +510,7 @@ async function publishWithoutDatabase(): Promise<Seen> {
     return { official: await publish(official.url), embedded: await publish(embedded.url) };
   } finally {
     await Promise.all([official.close(), embedded.stop('SIGKILL')]);
-    await rm(directory, { recursive: true });
+    await folder.remove();
   }
 }
 

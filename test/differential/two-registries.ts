@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SignJWT } from 'jose';
 import { expect } from 'vitest';
-import { ed25519Key, seedTokenSource, type Permission } from '../../lib/registry-api/token.ts';
+import { ed25519Key, seedTokenSource, type Permission, type TokenSource } from '../../lib/registry-api/token.ts';
 import { registryConfig } from '../../mcp-servers/registry/config.ts';
 import { startRegistry } from '../../mcp-servers/registry/main.ts';
 import { documentOf, pathOf, send, type Answer, type Ask } from '../../mcp-servers/registry/testing.ts';
 import type { Pair, Shown } from './answers.ts';
 import { allowedDifferences } from './differences.ts';
+import { temporaryFolder } from './official/folder.ts';
 import { startOfficialRegistry, type OfficialSettings } from './official/registry.ts';
 import { officialRegistry } from './official-registry.ts';
 
@@ -43,11 +43,13 @@ export class TwoRegistries {
   readonly urls: Readonly<Record<keyof BothAnswers, string>>;
   readonly seed: string;
   readonly close: () => Promise<void>;
-  readonly #token: string;
+  /** for everything; renewed, since long runs outlive a token */
+  readonly #tokens: TokenSource;
   #names = 0;
 
-  private constructor(fixed: { urls: TwoRegistries['urls']; seed: string; token: string; close: () => Promise<void> }) {
-    ({ urls: this.urls, seed: this.seed, token: this.#token, close: this.close } = fixed);
+  private constructor(fixed: { urls: TwoRegistries['urls']; seed: string; close: () => Promise<void> }) {
+    ({ urls: this.urls, seed: this.seed, close: this.close } = fixed);
+    this.#tokens = seedTokenSource({ readSeed: async () => this.seed });
   }
 
   /** Beside the official registry that all tests share. */
@@ -66,16 +68,15 @@ export class TwoRegistries {
     official: { readonly url: string; readonly seedFile: string; readonly close: () => Promise<void> },
     settings: Readonly<Record<string, string>>,
   ): Promise<TwoRegistries> {
-    const directory = await mkdtemp(join(tmpdir(), 'toolyard-differential-'));
-    const own = { PORT: '0', DRAIN_SECONDS: '0', LOG_LEVEL: 'error', DATABASE_FILE: join(directory, 'registry.sqlite') };
+    const folder = await temporaryFolder('toolyard-differential-');
+    const own = { PORT: '0', DRAIN_SECONDS: '0', LOG_LEVEL: 'error', DATABASE_FILE: join(folder.path, 'registry.sqlite') };
     const host = await startRegistry(registryConfig.parse({ ...own, JWT_PRIVATE_KEY_FILE: official.seedFile, ...settings }));
     const close = async (): Promise<void> => {
       await Promise.all([host.close(), official.close()]);
-      await rm(directory, { recursive: true });
+      await folder.remove();
     };
     const seed = (await readFile(official.seedFile, 'utf8')).trim();
-    const token = await seedTokenSource({ readSeed: async () => seed }).token();
-    return new TwoRegistries({ urls: { official: official.url, embedded: host.url }, seed, token, close });
+    return new TwoRegistries({ urls: { official: official.url, embedded: host.url }, seed, close });
   }
 
   freshName(): string {
@@ -103,7 +104,8 @@ export class TwoRegistries {
   }
 
   /** For requests whose answers are known to differ, or are compared in another way. */
-  async askWithoutComparing(method: string, target: Target, { token = this.#token, ...ask }: Ask = {}): Promise<BothAnswers> {
+  async askWithoutComparing(method: string, target: Target, { token: own, ...ask }: Ask = {}): Promise<BothAnswers> {
+    const token = own === undefined ? await this.#tokens.token() : own;
     const targets = typeof target === 'string' ? { official: target, embedded: target } : target;
     const sendTo = (side: keyof BothAnswers) => send(this.urls[side], method, targets[side], { ...ask, token });
     const [official, embedded] = await Promise.all([sendTo('official'), sendTo('embedded')]);

@@ -37,8 +37,8 @@ export function random(pair: TwoRegistries): void {
   same('any damage to a change of status, to its token and its type', async ({ both }) => {
     const name = both.freshName();
     await both.publish(name, '1.0.0');
-    const token = await both.tokenFor({ action: 'edit', resource: `${both.space}/*` });
     const property = fc.asyncProperty(damages, damages, damages, async (ofBody, ofToken, ofType) => {
+      const token = await both.tokenFor({ action: 'edit', resource: `${both.space}/*` });
       const headers = { authorization: headerText(ofToken(`Bearer ${token}`)), 'content-type': headerText(ofType('application/json')) };
       const body = ofBody('{"status":"deprecated","statusMessage":"why"}');
       await both.ask('PATCH', `${pathOf(name, '1.0.0')}/status`, { body, headers, token: null });

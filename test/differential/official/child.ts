@@ -19,13 +19,17 @@ export interface ChildOptions {
 const KEPT_OUTPUT = 4_000;
 const STOP_MS = 5_000;
 
-/** Starts a program that does not outlive this process: on Linux the kernel ends it, even when this process is killed. */
+/** Starts a program that does not outlive this process. On Linux the kernel sees to that, even when this process is killed. */
 export function startChild(command: string, args: readonly string[], { env = process.env, user }: ChildOptions = {}): Child {
   const asUser = user === undefined ? [] : [`--reuid=${user}`, `--regid=${user}`, '--init-groups'];
   const guard = process.platform === 'linux' ? ['setpriv', ...asUser, '--pdeathsig=KILL', '--'] : [];
   const [program = command, ...rest] = [...guard, command, ...args];
   const child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
+  const killNow = (): void => void child.kill('SIGKILL');
+  // before the folders are removed that it writes to
+  process.prependOnceListener('exit', killNow);
+  child.once('exit', () => process.off('exit', killNow));
   child.on('error', (error) => (output += error.message));
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-KEPT_OUTPUT)));

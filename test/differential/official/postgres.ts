@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasEnded, startChild, type Child } from './child.ts';
+import { temporaryFolder } from './folder.ts';
 
 const run = promisify(execFile);
 
@@ -32,12 +31,13 @@ const user = process.getuid?.() === 0 ? 'postgres' : undefined;
  * @throws Error with what PostgreSQL said when it does not start
  */
 export async function startPostgres({ programs, durable }: PostgresOptions): Promise<Postgres> {
-  const directory = await mkdtemp(join(tmpdir(), 'toolyard-postgres-'));
+  const folder = await temporaryFolder('toolyard-postgres-');
+  const directory = folder.path;
   let server: Child | undefined;
   const close = async (): Promise<void> => {
     // SIGQUIT is its immediate shutdown: the data are thrown away
     await server?.stop('SIGQUIT');
-    await rm(directory, { recursive: true, force: true });
+    await folder.remove();
   };
   try {
     if (user !== undefined) await run('chown', [user, directory]);

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -10,6 +9,7 @@ import { RegistryClient } from '../../../lib/registry-api/client.ts';
 import { RegistryError } from '../../../lib/registry-api/errors.ts';
 import { seedTokenSource } from '../../../lib/registry-api/token.ts';
 import { hasEnded, startChild, type Child } from './child.ts';
+import { temporaryFolder } from './folder.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 
 export interface OfficialSettings {
@@ -47,13 +47,13 @@ export async function startOfficialRegistry({
   more = {},
 }: OfficialSettings = {}): Promise<RunningRegistry> {
   const [program, programs] = [await ensured('ensure-official-registry'), await ensured('ensure-postgres')];
-  const directory = await mkdtemp(join(tmpdir(), 'toolyard-official-'));
-  const undo = [() => rm(directory, { recursive: true, force: true })];
+  const folder = await temporaryFolder('toolyard-official-');
+  const undo = [() => folder.remove()];
   const close = async (): Promise<void> => {
     for (const step of undo.splice(0).toReversed()) await step();
   };
   try {
-    const seedFile = join(directory, 'seed');
+    const seedFile = join(folder.path, 'seed');
     const seed = randomBytes(32).toString('hex');
     await writeFile(seedFile, seed, { mode: 0o600 });
     const postgres = await startPostgres({ programs, durable });
