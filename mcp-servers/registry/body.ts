@@ -37,24 +37,27 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
 /** How much of a body that is too large is still taken in: who sends it reads the refusal only when done, or finds the connection cut. */
 const DISCARDED_BYTES = 16 * 1024 * 1024;
 
-async function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | 'late' | 'large' | 'gone'> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), limits.milliseconds)));
-  const whole = (async (): Promise<Buffer | 'large'> => {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+/** By events: an async iterator over so small a body takes a tenth of the time of a whole publish. */
+function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer | 'late' | 'large' | 'gone'> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = setTimeout(() => resolve('late'), limits.milliseconds);
+    const finish = (outcome: Buffer | 'large' | 'gone'): void => {
+      clearTimeout(timer);
+      resolve(outcome);
+    };
+    request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size < limits.bytes) chunks.push(chunk);
-      else if (size >= DISCARDED_BYTES) break;
-    }
-    return size >= limits.bytes ? 'large' : Buffer.concat(chunks);
-  })();
-  try {
-    return await Promise.race([whole.catch(() => 'gone' as const), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+      if (size < DISCARDED_BYTES) return;
+      request.pause();
+      finish('large');
+    });
+    request.once('end', () => finish(size >= limits.bytes ? 'large' : Buffer.concat(chunks)));
+    request.once('error', () => finish('gone'));
+    request.once('close', () => finish('gone'));
+  });
 }
 
 /** huma reads what stands between the first `+` and the first `;`, and knows `application/json` and `json`. */
