@@ -189,12 +189,12 @@ class RunningOperator implements Operator {
     const view = reporter.view(this.#keeper, this.#prober.selfSuspicion);
     this.#view = view;
     metrics.shows(view);
-    for (const listener of this.#listeners) listener(view);
-    this.#reportTook = performance.now() - startedAt;
     try {
+      for (const listener of this.#listeners) listener(view);
+      this.#reportTook = performance.now() - startedAt;
       await file.write(view);
     } catch (error) {
-      log.error({ err: error }, 'STATUS_FILE cannot be written');
+      log.error({ err: error }, 'the status could not be told, or not written to STATUS_FILE');
     }
   }
 
@@ -230,15 +230,11 @@ class Dialler {
   readonly probe: Probe = async (address, signal) => {
     const { timeoutMs } = this.#options;
     const credentials = address.auth === undefined ? undefined : await this.#source.credentials(address.auth);
-    if (address.auth !== undefined && credentials === undefined) {
-      return {
-        is: 'fails',
-        reason: 'CredentialsMissing',
-        message: `there are no usable credentials named ${address.auth.name} to ask it with`,
-      };
-    }
     const dispatcher = this.#agent(address.namespace);
-    return probe(address, { dispatcher, timeoutMs, signal, ...(credentials !== undefined && { credentials }) });
+    const verdict = await probe(address, { dispatcher, timeoutMs, signal, ...(credentials !== undefined && { credentials }) });
+    if (verdict.is !== 'auth-required' || address.auth === undefined) return verdict;
+    const sent = credentials?.origin === new URL(address.url).origin;
+    return { ...verdict, credentials: sent ? 'refused' : 'missing' };
   };
 
   async close(): Promise<void> {

@@ -1,8 +1,13 @@
 /** What one probe found. Only protocol facts: nothing that the other side wrote is repeated, save the names of its tools. */
-export type Verdict =
-  | { readonly is: 'answers'; readonly protocol: string; readonly tools: ToolInventory }
-  | { readonly is: 'auth-required'; readonly status: 401 | 403 }
-  | Failure;
+export type Verdict = { readonly is: 'answers'; readonly protocol: string; readonly tools: ToolInventory } | AuthRequired | Failure;
+
+/** The server is there, but does not talk to everybody. */
+export interface AuthRequired {
+  readonly is: 'auth-required';
+  readonly status: 401 | 403;
+  /** what became of the credentials that the declaration names; absent when it names none */
+  readonly credentials?: 'missing' | 'refused';
+}
 
 export interface Failure {
   readonly is: 'fails';
@@ -23,8 +28,7 @@ export type FailureReason =
   | 'NotMcp'
   | 'InvalidAnswer'
   | 'AnswerTooLarge'
-  | 'TooManyTools'
-  | 'CredentialsMissing';
+  | 'TooManyTools';
 
 export interface ToolInventory {
   readonly count: number;

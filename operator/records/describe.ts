@@ -119,9 +119,15 @@ function answering(verdict: Exclude<Verdict, Failure>): Draft {
     const message = `its server speaks MCP ${verdict.protocol} and lists ${plural(verdict.tools.count, 'tool')}`;
     return { type: 'Reachable', status: 'True', reason: 'Answers', message };
   }
-  const message = `its server is there but asks for credentials (HTTP ${verdict.status}); to have it checked behind them, set probe-auth`;
+  const message = `its server is there but asks for credentials (HTTP ${verdict.status}): ${authAdvice[verdict.credentials ?? 'none']}`;
   return { type: 'Reachable', status: 'Unknown', reason: 'AuthRequired', message };
 }
+
+const authAdvice = {
+  none: 'to have it checked behind them, set probe-auth',
+  missing: 'those that probe-auth names are not there, or not for this origin',
+  refused: 'those that probe-auth names are not accepted',
+} as const;
 
 function unreachable(failure: Failure | undefined): Draft {
   const { reason = 'Unknown', message = 'it does not answer' } = failure ?? {};

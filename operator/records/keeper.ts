@@ -249,6 +249,7 @@ export class Keeper {
   async #settle(name: string): Promise<void> {
     const { signal } = this.#abort;
     const done = new Set<string>();
+    if (!this.#mayWrite()) return;
     // what is about to be changed may have been taken by somebody else since it was read
     await this.#view.read(name, signal);
     for (let turn = 0; turn < TURNS && this.#mayWrite(); turn += 1) {

@@ -148,7 +148,8 @@ export class Prober {
     asked.nextAt = undefined;
     const { verdict } = asked.answer;
     const lane: Lane = verdict === undefined ? 'new' : verdict.is === 'fails' ? 'failing' : 'good';
-    void this.#lanes[lane].add(() => this.#ask(key, asked));
+    const done = this.#lanes[lane].add(() => this.#ask(key, asked));
+    done.catch((error: unknown) => this.#options.log.error({ err: error, url: asked.address.url }, 'what a probe found could not be used'));
   }
 
   async #ask(key: string, asked: Asked): Promise<void> {

@@ -43,13 +43,9 @@ export async function until<T>(
 }
 
 /** An MCP server with as many tools as asked for. */
-export async function startServer(tools: readonly string[] = ['forecast'], port = 0): Promise<HttpHost> {
-  const settings = readConfig(z.object(mcpHostSettings), {
-    PORT: String(port),
-    METRICS_PORT: 'off',
-    DRAIN_SECONDS: '0',
-    LOG_LEVEL: 'silent',
-  });
+export async function startServer(tools: readonly string[] = ['forecast'], port = 0, env: NodeJS.ProcessEnv = {}): Promise<HttpHost> {
+  const quiet = { PORT: String(port), METRICS_PORT: 'off', DRAIN_SECONDS: '0', LOG_LEVEL: 'silent' };
+  const settings = readConfig(z.object(mcpHostSettings), { ...quiet, ...env });
   const createServer = (): McpServer => {
     const server = new McpServer({ name: 'fixture', version: '1.0.0' });
     for (const name of tools) server.registerTool(name, { description: name, inputSchema: noInput }, () => ({ content: [] }));
@@ -118,8 +114,8 @@ export class Bench {
     return new RegistryClient({ url: this.registryUrl, tokens: seedTokenSource({ readSeed: async () => SEED }) });
   }
 
-  async server(tools?: readonly string[], port?: number): Promise<HttpHost> {
-    const server = await startServer(tools, port);
+  async server(tools?: readonly string[], port?: number, env?: NodeJS.ProcessEnv): Promise<HttpHost> {
+    const server = await startServer(tools, port, env);
     this.#servers.add(server);
     return server;
   }
@@ -131,8 +127,9 @@ export class Bench {
     return proxy;
   }
 
-  async operator(env: NodeJS.ProcessEnv = {}): Promise<Operator> {
-    const settings = readConfig(config, {
+  /** What an operator is told here. */
+  environment(): NodeJS.ProcessEnv {
+    return {
       REGISTRY_URL: this.registryUrl,
       REGISTRY_JWT_SEED_FILE: join(this.root, 'seed'),
       SOURCE_DIRECTORY: this.catalog,
@@ -142,9 +139,11 @@ export class Bench {
       WITHDRAW_AFTER_SECONDS: '1',
       REGISTRY_RESYNC_SECONDS: '1',
       PUBLISH_ENDPOINT: 'true',
-      ...env,
-    });
-    const operator = await startOperator(settings, { log: process.env['SHOW'] === undefined ? silent : pino({ level: 'debug' }) });
+    };
+  }
+
+  async operator(env: NodeJS.ProcessEnv = {}): Promise<Operator> {
+    const operator = await startOperator(readConfig(config, { ...this.environment(), ...env }), { log: silent });
     this.#operators.add(operator);
     return operator;
   }

@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rename, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { publisherMeta } from '../../operator/records/record.ts';
@@ -262,6 +266,51 @@ test('an endpoint is probed in place of the remote, and the status says that the
   expect(published?.document.remotes?.[0]?.url).toBe('https://news.example/mcp');
   await until('the status says so', () => conditionOf(operator, 'news', 'Advertised') === 'Unknown Unverified');
   expect(declarationOf(operator, 'news')?.endpoint).toBe(`${server.url}/mcp`);
+});
+
+test('a server that asks for credentials is published unchecked, and checked once it gets them', async () => {
+  const tokens = join(bench.root, 'tokens.json');
+  await writeFile(tokens, JSON.stringify({ operator: createHash('sha256').update('open-sesame').digest('hex') }));
+  const server = await bench.server(['secret_tool'], 0, { AUTH: 'tokens', AUTH_TOKENS_FILE: tokens });
+  const auth = join(bench.root, 'auth');
+  const operator = await bench.operator({ PROBE_AUTH_DIRECTORY: auth });
+  await bench.declare('guarded', record(NAME, `${server.url}/mcp`));
+  await bench.untilStatus(NAME, 'active');
+  await until('it is unchecked', () => conditionOf(operator, 'guarded', 'Reachable') === 'Unknown AuthRequired');
+  await bench.declare('guarded', record(NAME, `${server.url}/mcp`), { 'probe-auth': 'guarded' });
+  const words = () => declarationOf(operator, 'guarded')?.conditions.find(({ type }) => type === 'Reachable')?.message;
+  await until('credentials are missing', () => words()?.includes('not there'));
+  await mkdir(auth);
+  await writeFile(join(auth, 'guarded.json'), JSON.stringify({ authorization: 'Bearer wrong', origin: server.url }));
+  await until('they are wrong', () => words()?.includes('not accepted'));
+  expect(await bench.statusOf(NAME)).toBe('active');
+  await writeFile(join(auth, 'guarded.json'), JSON.stringify({ authorization: 'Bearer open-sesame', origin: server.url }));
+  await until('it is checked', () => declarationOf(operator, 'guarded')?.tools?.names[0] === 'secret_tool');
+  expect(JSON.stringify(operator.view())).not.toContain('sesame');
+});
+
+test('a server that hangs, one that lists 10,000 tools and one at a foreign http address are told apart, and delay nobody', async () => {
+  const hanging = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(hanging, 'listening');
+  try {
+    const port = (hanging.address() as AddressInfo).port;
+    const [good, huge] = [await bench.server(), await bench.server(Array.from({ length: 10_000 }, (_, index) => `tool_${index}`))];
+    const operator = await bench.operator();
+    await bench.declare('a-hanging', record('com.example/hanging', `http://127.0.0.1:${port}/mcp`));
+    await bench.declare('b-huge', record('com.example/huge', `${huge.url}/mcp`));
+    await bench.declare('c-foreign', record('com.example/foreign', 'http://weather.example/mcp'));
+    await bench.declare('d-metadata', record('com.example/metadata', 'https://169.254.169.254/mcp'));
+    await bench.declare('weather', record(NAME, `${good.url}/mcp`));
+    await bench.untilStatus(NAME, 'active', '1.0.0', 1_500);
+    await until('the hanging one is told', () => conditionOf(operator, 'a-hanging', 'Reachable') === 'False TimedOut', 20_000);
+    await until('the huge one is told', () => conditionOf(operator, 'b-huge', 'Reachable') === 'False TooManyTools', 20_000);
+    await until('the forbidden one is told', () => conditionOf(operator, 'd-metadata', 'Reachable') === 'False AddressRefused');
+    expect(declarationOf(operator, 'c-foreign')?.faults?.map(({ path }) => path)).toEqual(['remotes[0].url']);
+    expect((await bench.client().listAll()).map(({ server }) => server.name)).toEqual([NAME]);
+  } finally {
+    hanging.closeAllConnections();
+    hanging.close();
+  }
 });
 
 test('records that cannot be asked are published all the same, as unknown', async () => {
