@@ -8,21 +8,12 @@ import { defaultLimits, type HttpLimits } from './limits.ts';
 import { authority, dialled } from './listen.ts';
 import { Servers } from './servers.ts';
 import { createTlsServer, tlsFiles } from './tls.ts';
-import { Traffic } from './traffic.ts';
+import { Traffic, type Readiness, type Served } from './traffic.ts';
 
-/** Whether a process can do its job now; the reason says what to do about it. */
-export type Readiness = { ready: true } | { ready: false; reason: string };
+export type { Readiness };
 
-export interface HttpHostOptions {
-  /** what this process is called in answers and logs */
-  readonly part: string;
+export interface HttpHostOptions extends Served {
   readonly settings: HttpHostSettings;
-  /** answers everything but /healthz and /readyz; may be async: a rejection is logged and answered 500 */
-  readonly handler: (req: IncomingMessage, res: ServerResponse) => unknown;
-  /** asked on each GET /readyz; cheap, and at most 5 s */
-  readonly ready: () => Readiness | Promise<Readiness>;
-  readonly metrics: Registry;
-  readonly log: Log;
   /** @default defaultLimits */
   readonly limits?: Partial<HttpLimits>;
   /** called last, when no request is in flight any more */

@@ -1,20 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Counter, Gauge } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Log } from '../log.ts';
 import { answerJson, pathOf } from './answer.ts';
-import type { HttpHostOptions, Readiness } from './host.ts';
 import type { HttpLimits } from './limits.ts';
+
+/** Whether a process can do its job now; the reason says what to do about it. */
+export type Readiness = { ready: true } | { ready: false; reason: string };
+
+/** What a host serves. */
+export interface Served {
+  /** what this process is called in answers and logs */
+  readonly part: string;
+  /** answers everything but /healthz and /readyz; may be async: a rejection is logged and answered 500 */
+  readonly handler: (req: IncomingMessage, res: ServerResponse) => unknown;
+  /** asked on each GET /readyz; cheap, and at most 5 s */
+  readonly ready: () => Readiness | Promise<Readiness>;
+  readonly metrics: Registry;
+  readonly log: Log;
+}
 
 /** Every request of one host: answers health itself, bounds and counts the rest. */
 export class Traffic {
   #draining = false;
   #inFlight = 0;
   #idle: (() => void) | undefined;
-  readonly #options: HttpHostOptions;
+  readonly #options: Served;
   readonly #limits: HttpLimits;
   readonly #answered: Counter<'status'>;
   readonly #inFlightGauge: Gauge;
 
-  constructor(options: HttpHostOptions, limits: HttpLimits) {
+  constructor(options: Served, limits: HttpLimits) {
     this.#options = options;
     this.#limits = limits;
     const registers = [options.metrics];

@@ -2,7 +2,13 @@ import type { JSONRPCMessage, McpServer, RequestId, Transport } from '@modelcont
 import { isJSONRPCErrorResponse, isJSONRPCRequest, isJSONRPCResultResponse } from '@modelcontextprotocol/server';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Log } from '../log.ts';
-import type { McpCall } from './host.ts';
+
+/** Who asks, and in which protocol era: `legacy` up to 2025-11-25, `modern` from 2026-07-28 on. */
+export interface McpCall {
+  /** `anonymous` with AUTH=none, else the name of the token */
+  readonly principal: string;
+  readonly era: 'legacy' | 'modern';
+}
 
 /**
  * How a tool call ended: `ok`; `error`, a result that says it failed; `refused`, no such tool or a malformed request; `oversized`, replaced

@@ -8,16 +8,11 @@ import { startHttpHost, type HttpHost, type Readiness } from '../http-host/host.
 import type { HttpLimits } from '../http-host/limits.ts';
 import type { Log } from '../log.ts';
 import { openCallers } from './callers.ts';
-import { Calls } from './calls.ts';
+import { Calls, type McpCall } from './calls.ts';
 import type { McpHostSettings } from './config.ts';
 import { admittedHosts, refusalOf } from './origin.ts';
 
-/** Who asks, and in which protocol era: `legacy` up to 2025-11-25, `modern` from 2026-07-28 on. */
-export interface McpCall {
-  /** `anonymous` with AUTH=none, else the name of the token */
-  readonly principal: string;
-  readonly era: 'legacy' | 'modern';
-}
+export type { McpCall };
 
 export interface McpHostOptions {
   readonly part: string;
