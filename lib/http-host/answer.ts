@@ -15,6 +15,9 @@ export function pathOf(req: IncomingMessage): string {
   return (req.url ?? '/').split('?', 1)[0] ?? '/';
 }
 
+/** Time for a client to read why its connection ends. */
+const LINGER_MS = 1000;
+
 /** Answers what the HTTP parser could not accept: the answer goes to the bare connection, which is then closed. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   const [status, message] = unreadable(error);
@@ -22,6 +25,8 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Duplex): 
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
   );
+  // a client that never closes its own half would keep the connection for ever
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 function unreadable(error: NodeJS.ErrnoException): [status: number, message: string] {

@@ -161,6 +161,15 @@ test('headers and bodies that do not arrive in time are answered 408', async () 
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*took too long to arrive/s);
 });
 
+test('a client that keeps its half of a refused connection open is cut after it', async () => {
+  const host = await start({}, { maxConnections: 1 });
+  const stubborn = connect({ port: Number(new URL(host.url).port), host: '127.0.0.1', allowHalfOpen: true });
+  stubborn.write('garbage\r\n\r\n');
+  await once(stubborn.resume(), 'end');
+  await expect.poll(async () => (await fetch(host.url).catch(() => undefined))?.status, { timeout: 5000 }).toBe(200);
+  stubborn.destroy();
+});
+
 test('pipelined requests are answered in their order', async () => {
   const first = gate();
   const host = await start({

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as dial } from 'node:net';
 import { connect } from 'node:tls';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { httpHostSettings } from './config.ts';
 import { startHttpHost, type HttpHost } from './host.ts';
+import type { HttpLimits } from './limits.ts';
 
 let directory: string;
 let host: HttpHost | undefined;
@@ -32,7 +34,7 @@ async function write(commonName: string): Promise<void> {
   writeFileSync(join(directory, 'tls.crt'), pair.cert);
 }
 
-async function start(files: Record<string, string>): Promise<HttpHost> {
+async function start(files: Record<string, string>, limits: Partial<HttpLimits> = {}): Promise<HttpHost> {
   const fixed = { PORT: 0, TLS_PORT: 0, METRICS_PORT: 'off', DRAIN_SECONDS: 0 };
   host = await startHttpHost({
     part: 'test',
@@ -41,6 +43,7 @@ async function start(files: Record<string, string>): Promise<HttpHost> {
     ready: () => ({ ready: true }),
     metrics: new Registry(),
     log,
+    limits,
   });
   return host;
 }
@@ -73,4 +76,19 @@ test('half a certificate, or one that is none, is refused with the setting named
   await expect(start({ TLS_CERT_FILE: both().TLS_CERT_FILE })).rejects.toThrow('TLS_KEY_FILE: got (not set)');
   writeFileSync(join(directory, 'tls.key'), 'not a key');
   await expect(start(both())).rejects.toThrow(/^TLS_CERT_FILE: got ".*tls.crt", accepts a PEM certificate with its key in TLS_KEY_FILE/);
+});
+
+test('a client that does not get on with its handshake is cut, whatever it sent of it', async () => {
+  await write('localhost');
+  const { tlsUrl, url } = await start(both(), { headersTimeoutMs: 50 });
+  const address = { port: Number(new URL(String(tlsUrl)).port), host: '127.0.0.1', allowHalfOpen: true };
+  const beginnings = ['', 'GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03'];
+  const sockets = beginnings.map((text) => {
+    const socket = dial(address);
+    socket.write(text, 'latin1');
+    return socket.resume();
+  });
+  const ended = await Promise.all(sockets.map((socket) => once(socket, 'end')));
+  expect(ended.length).toBe(3);
+  expect((await fetch(url)).status).toBe(200);
 });

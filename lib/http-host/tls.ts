@@ -22,7 +22,9 @@ export function tlsFiles({ TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile }: Htt
 
 /** An HTTPS server whose certificate follows its files; a pair that does not fit together leaves the last good one in use. */
 export function createTlsServer(files: TlsFiles, options: ServerOptions, listener: RequestListener, log: Log): Server {
-  const server = createServer({ ...options, ...readPair(files) }, listener);
+  // a connection comes under the limits of HTTP when its handshake is done; until then this one counts
+  const handshake = options.headersTimeout === undefined ? {} : { handshakeTimeout: options.headersTimeout };
+  const server = createServer({ ...options, ...handshake, ...readPair(files) }, listener);
   const stop = watchFiles([files.certFile, files.keyFile], () => {
     try {
       server.setSecureContext(readPair(files));
