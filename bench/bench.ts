@@ -34,13 +34,18 @@ export class Bench {
   /** what a reader of the table has to know too */
   readonly notes: string[] = [];
   readonly #print: (text: string) => void;
+  readonly #stopped: AbortSignal;
 
-  constructor(scale: Scale, print: (text: string) => void) {
+  /** @param stopped ends the measuring between two rounds, so that what was started is cleaned up */
+  constructor(scale: Scale, print: (text: string) => void, stopped: AbortSignal) {
     this.scale = scale;
     this.#print = print;
+    this.#stopped = stopped;
   }
 
+  /** Tells of progress. @throws when the run was told to stop */
   say(text: string): void {
+    this.#stopped.throwIfAborted();
     this.#print(text);
   }
 

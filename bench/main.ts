@@ -13,38 +13,37 @@ import { starting } from './start.ts';
 
 const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, memory, starting];
 
-process.exitCode = await main();
-
-async function main(): Promise<number> {
-  try {
-    const options = readOptions(process.argv.slice(2), benchmarks);
-    if (options !== undefined) return await run(options);
-    process.stdout.write(helpText(benchmarks));
-    return 0;
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n\n${helpText(benchmarks)}`);
-    return 2;
-  }
-}
+/** As a shell reports Ctrl-C. */
+const STOPPED = 130;
 
 async function run({ chosen, partly, output, ...scale }: Options): Promise<number> {
-  const bench = new Bench(scale, progress());
+  const stopped = toldToStop();
+  const print = progress();
+  const bench = new Bench(scale, print, stopped);
   const failures: string[] = [];
   noteOtherLoad(bench);
   for (const benchmark of chosen) {
-    bench.say(`${benchmark.name}: ${benchmark.about}`);
     try {
+      bench.say(`${benchmark.name}: ${benchmark.about}`);
       await benchmark.run(bench);
     } catch (error) {
+      if (stopped.aborted) return STOPPED;
       const failure = `${benchmark.name}: ${error instanceof Error ? error.message : String(error)}`;
       failures.push(failure);
-      bench.say(`CANNOT RUN ${failure}`);
+      print(`CANNOT RUN ${failure}`);
     }
   }
   const rows = bench.measured.map(({ row }) => row);
   await writeFile(output, `${JSON.stringify(merged(partly ? await written(output) : [], rows), undefined, 2)}\n`);
   process.stdout.write(report(bench, failures, output));
   return failures.length === 0 ? 0 : 1;
+}
+
+/** The first signal lets what was started be stopped and removed; a second one ends all at once. */
+function toldToStop(): AbortSignal {
+  const stopped = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
+  return stopped.signal;
 }
 
 function progress(): (text: string) => void {
@@ -82,3 +81,16 @@ function report({ measured, notes }: Bench, failures: readonly string[], output:
   ];
   return `\n${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
+
+function optionsOrExit(): Options | undefined {
+  try {
+    return readOptions(process.argv.slice(2), benchmarks);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${helpText(benchmarks)}`);
+    return process.exit(2);
+  }
+}
+
+const options = optionsOrExit();
+if (options === undefined) process.stdout.write(helpText(benchmarks));
+else process.exitCode = await run(options);
