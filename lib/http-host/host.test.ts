@@ -221,6 +221,16 @@ test('connections beyond the limit are closed', async () => {
   first.destroy();
 });
 
+test('idle connections cannot keep others out', async () => {
+  const host = await start({}, { maxConnections: 3 });
+  const idle = [dial(host), dial(host), dial(host)];
+  for (const socket of idle) {
+    socket.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+  }
+  await expect.poll(async () => (await fetch(host.url).catch(() => undefined))?.status).toBe(200);
+});
+
 test('a client that does not read its answer is cut; one that waits for it is not', async () => {
   const left = gate();
   const host = await start(

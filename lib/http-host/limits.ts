@@ -10,7 +10,7 @@ export interface HttpLimits {
   readonly stallTimeoutMs: number;
   /** how long an idle connection is kept, milliseconds */
   readonly keepAliveTimeoutMs: number;
-  /** connections open at once on one port; further ones are closed unanswered */
+  /** connections open at once on one port; a further one is closed unanswered, and the idle ones with it */
   readonly maxConnections: number;
   /** requests being answered at once; further ones are answered 503 */
   readonly maxInFlight: number;

@@ -30,6 +30,8 @@ export class Servers {
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
     });
     server.maxConnections = maxConnections;
+    // whoever comes next finds the places of those that only keep their connection
+    server.on('drop', () => server.closeIdleConnections());
     server.timeout = stallTimeoutMs;
     watchConnections(server);
     this.#open.push(server);
