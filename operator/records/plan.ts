@@ -168,7 +168,7 @@ function planStatus(record: PublishedRecord, reach: Reach, { records }: NameFact
 /**
  * After all versions were deleted the registry leaves the latest flag on one of them, even when a lower version is published later, until a
  * status changes: so this one changes there and back.
- * Source: modelcontextprotocol/registry v1.8.8, see shared facts on its latest selection.
+ * Source: modelcontextprotocol/registry v1.8.8, whose publish compares with the flagged row even when that is deleted.
  */
 const RECOUNT = 'toolyard: for a moment, so that the registry determines the latest version anew';
 
