@@ -127,3 +127,17 @@ test('a record that somebody deleted is restored while it is declared', async ()
   await install.pass(1000);
   expect(deedsOf(registry)).toEqual(['publish 1.0.0', 'active 1.0.0']);
 });
+
+test('a version that was withdrawn is taken over by another namespace at once: its old mark has no time left', async () => {
+  const { registry, install } = setUp();
+  await declare(install);
+  await install.pass(1000);
+  install.declared.clear();
+  await install.observe();
+  await install.pass(31_000);
+  install.declared.set('b/x', raw('b/x', serverJson(NAME, '1.0.0', { description: 'of b' })));
+  await install.observe();
+  for (let second = 0; second < 5; second += 1) await install.pass(1000);
+  expect(deedsOf(registry)).toEqual(['publish 1.0.0', 'deleted 1.0.0', 'active 1.0.0', 'edit 1.0.0']);
+  expect(registry.all()[0]?.server.description).toBe('of b');
+});

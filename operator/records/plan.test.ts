@@ -334,6 +334,11 @@ describe('records of others', () => {
     expect(plan({ declared: [declare()], records })).toEqual(['a/x 1.0.0: refuse NameTaken', 'a/x 1.0.0: withdraw']);
   });
 
+  test('of another install that published first: an earlier version of ours gives way too', () => {
+    const records = [published('1.0.0', { publishedAt: 2 }), published('2.0.0', { install: 'other', publishedAt: 1 })];
+    expect(plan({ declared: [declare('1.1.0')], records })).toEqual(['a/x 1.1.0: refuse NameTaken', 'a/x 1.0.0: withdraw']);
+  });
+
   test('of another install that published later: ours stays', () => {
     const records = [published('1.0.0', { publishedAt: 1 }), published('2.0.0', { install: 'other', publishedAt: 2 })];
     expect(plan({ declared: [declare()], records })).toEqual(['a/x 1.0.0: nothing']);
