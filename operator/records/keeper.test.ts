@@ -128,13 +128,14 @@ test('a record that somebody deleted is restored while it is declared', async ()
   expect(deedsOf(registry)).toEqual(['publish 1.0.0', 'active 1.0.0']);
 });
 
-test('a version that was withdrawn is taken over by another namespace at once: its old mark has no time left', async () => {
+test('a version that was withdrawn is taken over by another namespace at once: its old mark has no time left, also after a restart', async () => {
   const { registry, install } = setUp();
   await declare(install);
   await install.pass(1000);
   install.declared.clear();
   await install.observe();
   await install.pass(31_000);
+  await install.restart();
   install.declared.set('b/x', raw('b/x', serverJson(NAME, '1.0.0', { description: 'of b' })));
   await install.observe();
   for (let second = 0; second < 5; second += 1) await install.pass(1000);
