@@ -23,10 +23,10 @@ export interface Fault {
 /** A map's keys have no bound of their own; in a path they are cut here. */
 const MAX_STEP_LENGTH = 200;
 
-/** `packages[0].transport.url`, as the registry writes JSON paths. */
+/** `packages[0].transport.url`, as the registry writes JSON paths, save that the empty key is seen: `""`. */
 export function joinPath(path: string, step: PropertyKey): string {
   if (typeof step === 'number') return `${path}[${step}]`;
-  const name = String(step).slice(0, MAX_STEP_LENGTH);
+  const name = step === '' ? '""' : String(step).slice(0, MAX_STEP_LENGTH);
   return path === '' ? name : `${path}.${name}`;
 }
 

@@ -71,6 +71,11 @@ test('an unknown key is refused wherever the schema has a say', () => {
   expect(placesOf({ _meta: { [PUBLISHER_META]: { anything: { at: ['all'] } } } })).toEqual([]);
 });
 
+test('the empty key has a place of its own, and hides no fault of another', () => {
+  expect(placesOf({ '': 1, version: 'latest' })).toEqual(['input ""', 'semantic version']);
+  expect(placesOf(npm({ '': 1 }))).toEqual(['input packages[0].""']);
+});
+
 test.each([
   ['a', 1, 100],
   ['\u{1f600}', 1, 100],
