@@ -28,9 +28,22 @@ interface TextRules {
 }
 
 function text(rules: TextRules = {}): z.ZodString {
-  return z.string().check(({ value, issues }) => {
-    for (const message of textFaults(value, rules)) issues.push({ code: 'custom', message, input: value, continue: true });
-  });
+  return z
+    .string()
+    .check(({ value, issues }) => {
+      for (const message of textFaults(value, rules)) issues.push({ code: 'custom', message, input: value, continue: true });
+    })
+    .meta(describedBy(rules));
+}
+
+/** The bounds in words of JSON Schema, for the API's description; it counts lengths in code points too. */
+function describedBy({ min, max, pattern, uri }: TextRules): Record<string, unknown> {
+  return {
+    ...(min !== undefined && { minLength: min }),
+    ...(max !== undefined && { maxLength: max }),
+    ...(pattern !== undefined && { pattern: pattern.source }),
+    ...(uri === true && { format: 'uri' }),
+  };
 }
 
 function* textFaults(value: string, { min = 0, max = Infinity, pattern, uri }: TextRules): Generator<string> {

@@ -27,6 +27,17 @@ test('every reference leads somewhere', () => {
   expect(Object.keys(openapi.components.schemas)).toEqual(expect.arrayContaining(references));
 });
 
+test('it says how long texts may be, as the registry enforces it, and nothing that only we understand', () => {
+  const { ServerJSON } = openapi.components.schemas as unknown as { ServerJSON: { properties: Record<string, unknown> } };
+  expect(ServerJSON.properties).toMatchObject({
+    name: { minLength: 3, maxLength: 200, pattern: '^[a-zA-Z0-9.-]+\\/[a-zA-Z0-9._-]+$' },
+    description: { minLength: 1, maxLength: 100 },
+    version: { minLength: 1, maxLength: 255 },
+    websiteUrl: { type: 'string', format: 'uri' },
+  });
+  expect(JSON.stringify(openapi)).not.toContain('keepEmpty');
+});
+
 test('it carries what clients tell an MCP registry by', async () => {
   const yaml = await send(registry.url, 'GET', '/openapi.yaml');
   expect([yaml.status, yaml.headers['content-type']]).toEqual([200, 'application/openapi+yaml']);

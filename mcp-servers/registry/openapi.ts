@@ -148,7 +148,11 @@ const descriptions: Record<RouteName, Description> = {
 };
 
 function jsonSchemaOf(schema: z.ZodType): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    // a mark of ours for the stored form
+    override: ({ jsonSchema }) => delete jsonSchema['keepEmpty'],
+  });
   return rest as Json;
 }
 
