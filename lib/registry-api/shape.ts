@@ -72,7 +72,7 @@ function valueIssue(issue: z.core.$ZodIssue, value: unknown): ShapeIssue {
 }
 
 /** A value as it may be repeated in a fault: undefined when it is large. Each object is measured once. */
-function echoes(): (value: unknown) => unknown {
+export function echoes(): (value: unknown) => unknown {
   const small = new Map<unknown, boolean>();
   return (value) => {
     const known = small.get(value) ?? (JSON.stringify(value) ?? '').length <= MAX_ECHO;

@@ -27,12 +27,12 @@ export function validateServerJson(document: unknown, options: ValidateOptions =
   if (excess !== undefined) return [{ stage: 'input', path: '', message: excess }];
   const folded = foldDocument(document);
   const issues = shapeIssues(folded);
+  const input = shapeFaults(folded, issues.slice(0, MAX_FAULTS));
   const draft = withoutFaulty(folded, issues);
   const judged = new Set(issues.map(({ at }) => pathOf(at)));
-  const semantic = [...semanticFaults(draft, options)].filter(({ path, severity }) => {
-    return (severity === 'error' || options.warnings === true) && !isWithin(path, judged);
-  });
-  const input = shapeFaults(folded, issues.slice(0, MAX_FAULTS));
+  const semantic = semanticFaults(draft, options)
+    .filter(({ path, severity }) => (severity === 'error' || options.warnings === true) && !isWithin(path, judged))
+    .take(MAX_FAULTS - input.length);
   return [...input, ...semantic, ...sizeFaults(draft), ...storageFaults(draft)].slice(0, MAX_FAULTS);
 }
 

@@ -50,10 +50,30 @@ test.each(['[]', '"x"', 'null', '1'])('%s is no object', async (body) => {
   }
 });
 
-test('nesting that no reader survives is refused', async () => {
-  const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
-  const document = good().replace(/\}$/, `,"_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"a":${deep}}}}`);
+const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+
+test.each([deep, `{"e100":${deep}}`])('nesting that no reader survives is refused', async (nested) => {
+  const document = good().replace(/\}$/, `,"_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"a":${nested}}}}`);
   expect((await post(document)).status).toBe(422);
+});
+
+test.each([
+  ['unknown keys', `{${Array.from({ length: 10_000 }, (_, index) => `"key${index}":1`).join()}}`],
+  ['values', `{"status":[${'1,'.repeat(100_000)}1]}`],
+  ['nesting', `{"status":${deep}}`],
+  ['text', JSON.stringify({ status: 'deleted', statusMessage: 'x'.repeat(500_000) })],
+])('a change of status with too much of %s is refused in few words, before its token is looked at', async (_, body) => {
+  const answer = await registry.ask('PATCH', `${pathOf('a.b/x')}/status`, { body, token: null });
+  expect(answer.status).toBe(422);
+  expect(JSON.stringify(answer.body).length).toBeLessThan(100_000);
+});
+
+test('numbers that only just fit are taken, larger ones are not, however they are written', async () => {
+  const of = (number: string) =>
+    good().replace(/\}$/, `,"_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"a":[${number}]}}}`);
+  for (const number of ['1e308', `1${'0'.repeat(308)}`, '1e-400']) expect((await post(of(number))).status).toBe(200);
+  for (const number of ['1e309', '-1E+309', `1${'0'.repeat(309)}`, `-9${'9'.repeat(400)}`])
+    expect((await post(of(number))).status).toBe(400);
 });
 
 test.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-16', 'application/problem+json', ''])(

@@ -69,12 +69,23 @@ function isJson(type: string): boolean {
   return ['', 'application/json', 'json'].includes(type.slice(start, end).toLowerCase());
 }
 
-/** A number beyond float64 is an error in Go; JSON.parse would make it Infinity, which JSON cannot write. */
+/** Numbers that could be beyond float64. A run of digits is tried from its first one only, or a body of such runs takes half a second. */
+const LARGE_NUMBER = /[eE]\+?\d{3}|(?<!\d)\d{300}/;
+
+/** A number beyond float64 is an error in Go; JSON.parse makes it Infinity, which JSON cannot write. */
 function parse(text: string): unknown {
-  return JSON.parse(text, /[eE]\+?\d{3}|\d{300}/.test(text) ? refuseInfinity : undefined);
+  const document: unknown = JSON.parse(text);
+  if (LARGE_NUMBER.test(text) && holdsInfinity(document)) throw new SyntaxError('a number does not fit into 64 bits');
+  return document;
 }
 
-function refuseInfinity(_: string, value: unknown): unknown {
-  if (value === Infinity || value === -Infinity) throw new SyntaxError('a number does not fit into 64 bits');
-  return value;
+/** Never recurses: any nesting is safe. */
+function holdsInfinity(document: unknown): boolean {
+  const waiting = [document];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (value === Infinity || value === -Infinity) return true;
+    if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) waiting.push(item);
+  }
+  return false;
 }
