@@ -45,12 +45,13 @@ export function decodeAgain(text: string): Decoded {
  */
 export function queryValue(query: string | undefined, name: string): Decoded {
   const pairs = query?.split('&') ?? [];
+  const lastWithValue = pairs.findLastIndex((pair) => pair.includes('='));
   for (const [index, pair] of pairs.entries()) {
     const equals = pair.indexOf('=');
     const key = formDecode(equals === -1 ? pair : pair.slice(0, equals));
     if (!key.ok || key.text !== name) continue;
     if (equals !== -1) return malformedIsAbsent(formDecode(pair.slice(equals + 1)));
-    if (!pairs.slice(index).some((later) => later.includes('='))) return { ok: true, text: 'true' };
+    if (index > lastWithValue) return { ok: true, text: 'true' };
   }
   return { ok: true, text: '' };
 }
