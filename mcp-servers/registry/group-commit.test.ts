@@ -81,3 +81,9 @@ test('flush commits what waits', () => {
   writes.flush();
   expect(values()).toEqual([1]);
 });
+
+test('a write that comes after the database was closed fails, and nothing else does', async () => {
+  const { database, writes } = open();
+  database.close();
+  await expect(writes.run(() => 1)).rejects.toThrow('not open');
+});

@@ -53,8 +53,8 @@ export class GroupCommit {
       if (writes > 0) this.#committed(writes, (performance.now() - started) / 1000);
       for (const { settle } of done) settle();
     } catch (error) {
-      this.#rollBack();
       for (const job of jobs) job.fail(error);
+      this.#rollBack();
     }
   }
 
@@ -71,6 +71,6 @@ export class GroupCommit {
   }
 
   #rollBack(): void {
-    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
   }
 }
