@@ -1,13 +1,24 @@
 import { z } from 'zod';
 import { RegistryError } from './errors.ts';
 import { pathOf } from './fault.ts';
-import { excessOf, foldDocument, normalForm } from './normal-form.ts';
-import { OFFICIAL_META, officialMetaSchema, type ServerRecord } from './server-json.ts';
+import { excessOf, foldDocument, isPlainObject, normalForm } from './normal-form.ts';
+import { OFFICIAL_META, officialMetaSchema, type ServerJson, type ServerRecord } from './server-json.ts';
 import { shapeIssues } from './shape.ts';
+
+/** A record of a list that is in no shape to be read. Its texts are the registry's, cut, and without control characters. */
+export interface UnreadableRecord {
+  /** as far as the record tells them */
+  readonly name?: string;
+  readonly version?: string;
+  /** where, and what */
+  readonly fault: string;
+}
 
 /** One page of a list. */
 export interface Page {
   readonly records: readonly ServerRecord[];
+  /** left out of `records`: the fault of one must not hide the others */
+  readonly unreadable: readonly UnreadableRecord[];
   /** opaque; undefined on the last page */
   readonly nextCursor: string | undefined;
 }
@@ -39,6 +50,9 @@ const reportSchema = z.object({
 /** What a registry's `/validate` says of a document. */
 export type ValidationReport = z.infer<typeof reportSchema>;
 
+/** Longest text of an unreadable record that is repeated; no name that the registry takes is longer. */
+const MAX_TEXT = 255;
+
 /**
  * A registry is untrusted input: these read its answers, dropping fields they do not know, so that a newer registry can be read too.
  * @throws RegistryError `protocol` for any other shape
@@ -46,17 +60,55 @@ export type ValidationReport = z.infer<typeof reportSchema>;
 export function readPage(body: unknown): Page {
   const { servers, metadata } = read(pageSchema, body);
   const nextCursor = metadata.nextCursor ?? '';
-  return { records: servers.map(readRecord), nextCursor: nextCursor === '' ? undefined : nextCursor };
+  const judged = servers.map(understand);
+  return {
+    records: judged.flatMap((one) => ('record' in one ? [one.record] : [])),
+    unreadable: judged.flatMap((one) => ('record' in one ? [] : [one.unreadable])),
+    nextCursor: nextCursor === '' ? undefined : nextCursor,
+  };
 }
 
 export function readRecord(body: unknown): ServerRecord {
-  const { server, _meta: meta = {} } = read(recordSchema, body);
+  const understood = understand(body);
+  if ('record' in understood) return understood.record;
+  throw unreadable(understood.unreadable.fault);
+}
+
+function understand(body: unknown): { readonly record: ServerRecord } | { readonly unreadable: UnreadableRecord } {
+  const parsed = recordSchema.safeParse(body);
+  if (!parsed.success) return { unreadable: unreadableRecord(body, faultOf(parsed.error)) };
+  const { server, _meta: meta = {} } = parsed.data;
   const excess = excessOf(server);
-  if (excess !== undefined) throw unreadable('server', excess);
+  if (excess !== undefined) return { unreadable: unreadableRecord(body, `at "server": ${excess}`) };
   const broken = shapeIssues(foldDocument(server)).find(({ kind }) => kind === 'type' || kind === 'missing');
-  if (broken !== undefined) throw unreadable(pathOf(['server', ...broken.at]), broken.message);
+  if (broken !== undefined) {
+    return { unreadable: unreadableRecord(body, `at "${pathOf(['server', ...broken.at])}": ${broken.message}`) };
+  }
   const official = meta[OFFICIAL_META];
-  return { server: normalForm(server), _meta: official === undefined ? {} : { [OFFICIAL_META]: official } };
+  return { record: { server: normalForm(server), _meta: official === undefined ? {} : { [OFFICIAL_META]: official } } };
+}
+
+function unreadableRecord(body: unknown, fault: string): UnreadableRecord {
+  const server = isPlainObject(body) && isPlainObject(body['server']) ? body['server'] : {};
+  // keys in another spelling count too, but folding recurses
+  const folded = excessOf(server) === undefined ? foldDocument(server) : server;
+  const { name, version } = isPlainObject(folded) ? folded : {};
+  return {
+    ...(typeof name === 'string' && { name: shown(name) }),
+    ...(typeof version === 'string' && { version: shown(version) }),
+    fault: shown(fault),
+  };
+}
+
+/** A record that came where those of another name were asked for. */
+export function strayRecord({ name, version }: ServerJson): UnreadableRecord {
+  return { name: shown(name), version: shown(version), fault: 'it is not of the name that was asked for' };
+}
+
+/** What is replaced is in no name that a registry takes, so no text becomes another one's name. */
+function shown(text: string): string {
+  const cut = text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
+  return cut.toWellFormed().replace(/\p{C}/gu, '\ufffd');
 }
 
 export function readReport(body: unknown): ValidationReport {
@@ -66,10 +118,14 @@ export function readReport(body: unknown): ValidationReport {
 function read<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw unreadable(issue?.path.map(String).join('.') ?? '', issue?.message ?? 'unknown shape');
+  throw unreadable(faultOf(parsed.error));
 }
 
-function unreadable(path: string, what: string): RegistryError {
-  return new RegistryError('protocol', `the answer is not one of an MCP registry: at ${path === '' ? 'its top' : `"${path}"`}: ${what}`);
+function faultOf({ issues: [issue] }: z.ZodError): string {
+  const path = issue?.path.map(String).join('.') ?? '';
+  return `at ${path === '' ? 'its top' : `"${path}"`}: ${issue?.message ?? 'unknown shape'}`;
+}
+
+function unreadable(fault: string): RegistryError {
+  return new RegistryError('protocol', `the answer is not one of an MCP registry: ${fault}`);
 }

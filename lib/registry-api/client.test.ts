@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import type { UnreadableRecord } from './answers.ts';
 import { RegistryClient, type RegistryClientOptions } from './client.ts';
 import { RegistryError } from './errors.ts';
 import { SCHEMA_URL, type ServerJson } from './server-json.ts';
@@ -80,6 +81,12 @@ test('a list follows the cursors, escaped, to the last page', async () => {
 
 test('a list that never ends is refused', async () => {
   const { url } = await registryThat(json(200, page(['a/aa'], 'x')));
+  expect(await failureOf(clientOf(url).client.listAll())).toMatchObject({ code: 'protocol' });
+});
+
+test('a list of empty pages that never ends is refused, whatever its cursors', async () => {
+  let cursor = 0;
+  const { url } = await registryThat((request, response) => json(200, page([], `${(cursor += 1)}`))(request, response));
   expect(await failureOf(clientOf(url).client.listAll())).toMatchObject({ code: 'protocol' });
 });
 
@@ -196,9 +203,6 @@ test('an aborted call ends with the caller’s own reason', async () => {
   await expect(call).rejects.toBe(reason);
 });
 
-const nestedMeta = `{"io.modelcontextprotocol.registry/publisher-provided":{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`;
-const nestedPage = `{"servers":[{"server":${JSON.stringify(document).slice(0, -1)},"_meta":${nestedMeta}}}],"metadata":{}}`;
-
 const wrongs: readonly [string, Answer][] = [
   ['no JSON', (_, response) => response.writeHead(200).end('<html>')],
   ['truncated JSON', (_, response) => response.writeHead(200).end('{"servers":[')],
@@ -206,22 +210,7 @@ const wrongs: readonly [string, Answer][] = [
   ['another shape', json(200, [])],
   ['no metadata', json(200, { servers: [] })],
   ['servers that are no list', json(200, { servers: {}, metadata: {} })],
-  ['a record without a server', json(200, { servers: [{}], metadata: {} })],
-  ['a document of wrong types', json(200, { servers: [{ server: { ...document, remotes: 'x' }, _meta: {} }], metadata: {} })],
-  ['a document without a version', json(200, { servers: [{ server: { ...document, version: undefined } }], metadata: {} })],
-  [
-    'an unknown status',
-    json(200, {
-      servers: [{ server: document, _meta: { 'io.modelcontextprotocol.registry/official': { ...official, status: 'x' } } }],
-      metadata: {},
-    }),
-  ],
   ['a cursor that is no text', json(200, { servers: [], metadata: { nextCursor: 5 } })],
-  ['endless nesting', (_, response) => response.writeHead(200).end(nestedPage)],
-  [
-    'a document of endless many values',
-    json(200, { servers: [{ server: { ...document, icons: Array.from({ length: 30_000 }, () => 1) } }], metadata: {} }),
-  ],
   ['a redirect', (_, response) => response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()],
   ['no content', (_, response) => response.writeHead(204).end()],
 ];
@@ -229,6 +218,54 @@ const wrongs: readonly [string, Answer][] = [
 test.each(wrongs)('%s is no answer of a registry', async (_, answer) => {
   const { url } = await registryThat(answer);
   expect(await failureOf(clientOf(url).client.listAll())).toMatchObject({ code: 'protocol' });
+});
+
+const nestedMeta = `{"io.modelcontextprotocol.registry/publisher-provided":{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}}`;
+const nested = `{"server":${JSON.stringify(document).slice(0, -1)},"_meta":${nestedMeta}}}`;
+const named = { name: document.name, version: document.version };
+
+const oddities: readonly [string, string, object][] = [
+  ['null', 'null', {}],
+  ['a list', '[]', {}],
+  ['without a server', '{}', {}],
+  ['with a server that is a text', '{"server":"x"}', {}],
+  ['of wrong types', JSON.stringify({ server: { ...document, remotes: 'x' }, _meta: {} }), named],
+  ['without a version', JSON.stringify({ server: { ...document, version: undefined } }), { name: document.name }],
+  ['of an unknown status', JSON.stringify(record()).replace('"active"', '"suspended"'), named],
+  [
+    'with its name in other letters',
+    JSON.stringify({ server: { Name: document.name, VERSION: '2', remotes: 1 } }),
+    { name: document.name },
+  ],
+  ['nested without end', nested, named],
+  ['of endless many values', JSON.stringify({ server: { ...document, icons: Array.from({ length: 30_000 }, () => 1) } }), named],
+  ['whose name is an attack', JSON.stringify({ server: { name: `\u001b[2J${'x'.repeat(100_000)}` } }), {}],
+];
+
+test.each(oddities)('a record %s is left out of lists and told, and hides no other', async (_, odd, told) => {
+  const body = `{"servers":[${JSON.stringify(record())},${odd},${JSON.stringify(record())}],"metadata":{}}`;
+  const { url } = await registryThat((_request, response) => response.writeHead(200).end(body));
+  const { client } = clientOf(url);
+  for (const read of [client.listAll.bind(client), client.versions.bind(client, document.name)]) {
+    const unreadable: UnreadableRecord[] = [];
+    expect(await read({ onUnreadable: (one) => unreadable.push(one) })).toHaveLength(2);
+    expect(unreadable).toMatchObject([{ ...told, fault: expect.any(String) as string }]);
+    expect(JSON.stringify(unreadable).length).toBeLessThan(1_000);
+    expect(unreadable[0]?.name ?? '').not.toMatch(/\p{C}/u);
+  }
+});
+
+test('a record of another name is none of those that were asked for', async () => {
+  const { url } = await registryThat(json(200, page([document.name, 'io.example/other'])));
+  const unreadable: UnreadableRecord[] = [];
+  const versions = await clientOf(url).client.versions(document.name, { onUnreadable: (one) => unreadable.push(one) });
+  expect(versions.map(({ server }) => server.name)).toEqual([document.name]);
+  expect(unreadable).toMatchObject([{ name: 'io.example/other' }]);
+});
+
+test('one record that cannot be read is no answer when it alone was asked for', async () => {
+  const { url } = await registryThat(json(200, { server: { ...document, remotes: 'x' } }));
+  expect(await failureOf(clientOf(url).client.getVersion('a/b', '1'))).toMatchObject({ code: 'protocol' });
 });
 
 test('a document that breaks a rule of today, and fields of tomorrow, can still be read', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { readPage, readRecord, readReport, type Page, type ValidationReport } from './answers.ts';
+import { readPage, readRecord, readReport, strayRecord, type Page, type UnreadableRecord, type ValidationReport } from './answers.ts';
 import { RegistryError } from './errors.ts';
 import { AnswerTooLarge, exchange, type Answer, type Exchange } from './exchange.ts';
 import { refusalOf } from './refusals.ts';
@@ -28,6 +28,8 @@ export interface CallOptions {
 
 export interface ReadOptions extends CallOptions {
   readonly includeDeleted?: boolean;
+  /** Told of each record that a list leaves out because it is in no shape to be read. */
+  readonly onUnreadable?: (record: UnreadableRecord) => void;
 }
 
 export interface ListOptions extends ReadOptions {
@@ -59,6 +61,8 @@ const LONGEST_WAIT_MS = 5000;
 const PAGE_SIZES = [100, 10, 1] as const;
 /** More than any registry holds today; an endless list must not fill the memory. */
 const MAX_RECORDS = 250_000;
+/** A registry that filters after paging may send an empty page now and then. */
+const MAX_EMPTY_PAGES = 100;
 
 /**
  * A client of the MCP registry API v0.1. Reads are tried again after a refused connection, a 5xx or a 429; a write is sent once, except
@@ -79,12 +83,15 @@ export class RegistryClient {
     const seen = new Set<string>();
     let cursor: string | undefined;
     let count = 0;
+    let empty = 0;
     do {
       const page: Page = await this.#page(options, cursor);
-      yield* page.records;
-      count += page.records.length;
+      yield* readable(page, options);
+      const size = page.records.length + page.unreadable.length;
+      count += size;
+      empty += size === 0 ? 1 : 0;
       cursor = page.nextCursor;
-      if (cursor !== undefined && (seen.has(cursor) || count > MAX_RECORDS)) {
+      if (cursor !== undefined && (seen.has(cursor) || count > MAX_RECORDS || empty > MAX_EMPTY_PAGES)) {
         throw new RegistryError(
           'protocol',
           `registry ${this.url} lists without end: after ${count} records it gave ${JSON.stringify(cursor)} as next`,
@@ -104,11 +111,14 @@ export class RegistryClient {
     return unlessNotFound(this.#read({ path, action: `read ${name}@${version}`, signal: options.signal }, readRecord));
   }
 
-  /** All versions of a name, published last first; none when the name is unknown. */
+  /** All versions of a name, published last first; none when the name is unknown. A record of another name counts as unreadable. */
   async versions(name: string, options: ReadOptions = {}): Promise<readonly ServerRecord[]> {
     const path = `/servers/${segment(name)}/versions${queryOf({ include_deleted: options.includeDeleted })}`;
     const page = await unlessNotFound(this.#read({ path, action: `list versions of ${name}`, signal: options.signal }, readPage));
-    return page?.records ?? [];
+    if (page === undefined) return [];
+    const strays = page.records.filter(({ server }) => server.name !== name).map(({ server }) => strayRecord(server));
+    const own = page.records.filter(({ server }) => server.name === name);
+    return readable({ records: own, unreadable: [...page.unreadable, ...strays] }, options);
   }
 
   /** Publishes a new version. @throws RegistryError `duplicate`, `invalid` (with faults), `forbidden`, … */
@@ -246,6 +256,11 @@ function understood<T>({ status, body, retryAfterMs }: Answer, reader: Reader<T>
   } catch (cause) {
     throw cause instanceof RegistryError ? new RegistryError(cause.code, `${action}: ${cause.message}`, { status, cause }) : cause;
   }
+}
+
+function readable({ records, unreadable }: Omit<Page, 'nextCursor'>, { onUnreadable }: ReadOptions): readonly ServerRecord[] {
+  if (onUnreadable !== undefined) unreadable.forEach(onUnreadable);
+  return records;
 }
 
 /** Milliseconds until a failed read may be tried again; undefined when it should not be. */
