@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { version } from '../../lib/version.ts';
 import { mayNotPublish, rightsOn, type Tokens } from './auth.ts';
 import type { BodyLimits } from './body.ts';
+import { resultCode } from './database.ts';
 import { acceptInput, type Reading } from './input.ts';
 import { planEdit, planPublish, planStatus, planStatusOfAll, type Verdict } from './lifecycle.ts';
 import { cursorText, includeDeletedOf, listQueryOf } from './list-query.ts';
@@ -139,7 +140,9 @@ async function write(registry: Registry, phrase: string, work: (records: Records
   try {
     return await registry.store.write(work);
   } catch (error) {
-    throw error instanceof Problem ? error : new Problem(500, phrase, [], { cause: error });
+    if (error instanceof Problem) throw error;
+    const details = resultCode(error) === 0 ? [] : [{ message: `the database could not be written: ${(error as Error).message}` }];
+    throw new Problem(500, phrase, details, { cause: error });
   }
 }
 

@@ -1,4 +1,15 @@
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -58,6 +69,34 @@ test('a missing file is created with its folder, and keeps what was written', as
 test('closed, it is one file', async () => {
   await fill(10);
   expect(readdirSync(directory)).toEqual(['registry.sqlite']);
+});
+
+test('the log does not stay large after a large transaction', async () => {
+  const opened = openDatabase(file);
+  const store = new Store(opened.database, () => {});
+  const write = (version: string, bytes: number) =>
+    store.write((writing) => writing.insert({ ...state, version }, JSON.stringify({ text: 'x'.repeat(bytes) })));
+  await write('large', 40_000_000);
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(40_000_000);
+  await write('small', 1);
+  await write('smaller', 1);
+  expect(statSync(`${file}-wal`).size).toBeLessThan(17_000_000);
+  opened.close();
+});
+
+test('a folder that takes no more files does not keep the registry from its records', async () => {
+  const opened = openDatabase(file);
+  await new Store(opened.database, () => {}).write((writing) => writing.insert({ ...state, version: '1.0.0' }, '{}'));
+  // What a killed process leaves; directories stand where files would have to be made.
+  const left = join(directory, 'left.sqlite');
+  copyFileSync(file, left);
+  copyFileSync(`${file}-wal`, `${left}-wal`);
+  opened.close();
+  mkdirSync(`${left}-shm`);
+  mkdirSync(`${left}-holder`);
+  const again = openDatabase(left);
+  expect(new Store(again.database, () => {}).versions('a.b/x', false)).toHaveLength(1);
+  again.database.close();
 });
 
 test('an empty file is a new one', async () => {

@@ -1,4 +1,16 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -25,7 +37,7 @@ const migrations: readonly string[] = [
    CREATE INDEX listing ON records (name, version, status, is_latest, updated_at, published_at);`,
 ];
 
-/** A file that cannot serve as this registry's database. It was not changed. */
+/** A file that cannot serve as this registry's database, or no longer does. It was not changed. */
 export class DatabaseFileError extends Error {
   override readonly name = 'DatabaseFileError';
 
@@ -40,6 +52,8 @@ const held = new Set<string>();
 /** The one connection to a registry's database, and the way to let go of it. */
 export interface OpenDatabase {
   readonly database: DatabaseSync;
+  /** Commits a change of nothing. @throws DatabaseFileError when the file cannot be written now, or is no longer where it was */
+  tryWrite(): void;
   close(): void;
 }
 
@@ -54,30 +68,42 @@ export function openDatabase(file: string): OpenDatabase {
     mkdirSync(dirname(file), { recursive: true });
     const real = existsSync(file) ? realpathSync(file) : resolve(file);
     if (held.has(real)) throw inUse(file);
-    if (!isNew(file)) inspect(file);
-    return claim(file, real);
+    const known = isNew(file) || inspect(file);
+    return claim(file, { real, known });
   } catch (error) {
-    throw explain(file, error);
+    throw explain(file, error, 'cannot be opened');
   }
 }
 
-function claim(file: string, real: string): OpenDatabase {
+/** @param known whether the file is known to be sound and of a schema that this program knows */
+function claim(file: string, { real, known }: { readonly real: string; readonly known: boolean }): OpenDatabase {
   const database = new DatabaseSync(file);
   try {
     // Before the first read: then even WAL needs no shared memory, and the lock lasts until this process closes or dies.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000');
     // What a savepoint may have to undo is of no use after a crash: it need not be written to a file.
     database.exec('PRAGMA temp_store = MEMORY');
+    if (!known) requireSound(file, database);
     migrate(database);
-    database.exec('PRAGMA journal_mode = WAL');
-    writeFileSync(holderFile(file), JSON.stringify({ pid: process.pid, host: hostname(), since: new Date().toISOString() }));
+    database.exec(`PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = ${KEPT_LOG_BYTES}`);
   } catch (error) {
     database.close();
     throw error;
   }
+  leaveNote(file);
   held.add(real);
+  const opened = statSync(file);
   return {
     database,
+    tryWrite: () => {
+      requireInPlace(file, opened);
+      try {
+        database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${migrations.length}; COMMIT`);
+      } catch (error) {
+        if (database.isTransaction) database.exec('ROLLBACK');
+        throw explain(file, error, 'cannot be written');
+      }
+    },
     close: () => {
       held.delete(real);
       rmSync(holderFile(file), { force: true });
@@ -85,6 +111,17 @@ function claim(file: string, real: string): OpenDatabase {
     },
   };
 }
+
+/** What is written to a file that was deleted or replaced is gone when this process ends. */
+function requireInPlace(file: string, opened: Stats): void {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.ino === opened.ino && found.dev === opened.dev) return;
+  const problem = `${found === undefined ? 'gone' : 'replaced by another file'} while in use`;
+  throw new DatabaseFileError(file, `${problem}; what is published now will be lost: restart the registry`);
+}
+
+/** The log stays this large for ever after; a large transaction makes it larger for a while only. */
+const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
 /** SQLite's file header: 16 bytes of magic; the application_id at byte 68. */
 const HEADER_BYTES = 100;
@@ -106,8 +143,11 @@ function isNew(file: string): boolean {
   return !existsSync(file) || headerOf(file).length === 0;
 }
 
-/** Looks without a write: first at the bytes, since SQLite itself leaves files beside a database that it only reads. */
-function inspect(file: string): void {
+/**
+ * Looks without a write: first at the bytes, since SQLite itself leaves files beside a database that it only reads.
+ * @returns false when there was no room for those: the file has to be looked at after it was claimed, which needs none
+ */
+function inspect(file: string): boolean {
   const header = headerOf(file);
   if (header.length < HEADER_BYTES || header.toString('latin1', 0, MAGIC.length) !== MAGIC) {
     throw new DatabaseFileError(file, 'not a SQLite database; name another file, or move this one away to start an empty registry');
@@ -117,23 +157,31 @@ function inspect(file: string): void {
   }
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    const faults = database
-      .prepare('PRAGMA quick_check(3)')
-      .all()
-      .map((row) => String(Object.values(row)[0]));
-    if (faults.join() !== 'ok') throw damaged(file, faults.join('; ').replaceAll(/\s+/g, ' '));
-    const version = versionOf(database);
-    if (version > migrations.length) {
-      throw new DatabaseFileError(
-        file,
-        `its schema is version ${version}, this program knows up to ${migrations.length}; run a newer toolyard`,
-      );
-    }
+    requireSound(file, database);
+    return true;
   } catch (error) {
+    const code = resultCode(error);
+    if (code === SQLITE_IOERR || code === SQLITE_CANTOPEN) return false;
     // A creation that a crash cut short: whoever opens the file for writing rolls it back, as the next step does.
-    if (resultCode(error) !== SQLITE_READONLY) throw error;
+    if (code !== SQLITE_READONLY) throw error;
+    return true;
   } finally {
     database.close();
+  }
+}
+
+function requireSound(file: string, database: DatabaseSync): void {
+  const faults = database
+    .prepare('PRAGMA quick_check(3)')
+    .all()
+    .map((row) => String(Object.values(row)[0]));
+  if (faults.join() !== 'ok') throw damaged(file, faults.join('; ').replaceAll(/\s+/g, ' '));
+  const version = versionOf(database);
+  if (version > migrations.length) {
+    throw new DatabaseFileError(
+      file,
+      `its schema is version ${version}, this program knows up to ${migrations.length}; run a newer toolyard`,
+    );
   }
 }
 
@@ -151,23 +199,35 @@ function versionOf(database: DatabaseSync): number {
 /** SQLite's primary result codes. */
 const SQLITE_BUSY = 5;
 const SQLITE_READONLY = 8;
+const SQLITE_IOERR = 10;
 const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
-function resultCode(error: unknown): number {
+/** SQLite's code of an error; 0 when it comes from elsewhere. */
+export function resultCode(error: unknown): number {
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : 0;
 }
 
-function explain(file: string, error: unknown): unknown {
+const advice: Readonly<Record<number, string>> = {
+  [SQLITE_READONLY]: '; make the file and its folder writable',
+  [SQLITE_IOERR]: '; see whether the disk is full, read-only or failing',
+  [SQLITE_FULL]: '; make room on its disk',
+  [SQLITE_CANTOPEN]: '; see whether this user may write it and its folder, and whether the disk is full',
+};
+
+function explain(file: string, error: unknown, what: string): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFileError) return error;
-  switch (resultCode(error)) {
+  const code = resultCode(error);
+  switch (code) {
     case SQLITE_BUSY:
       return inUse(file, error);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return damaged(file, error.message, error);
     default:
-      return new DatabaseFileError(file, `cannot be opened: ${error.message}`, { cause: error });
+      return new DatabaseFileError(file, `${what}: ${error.message}${advice[code] ?? ''}`, { cause: error });
   }
 }
 
@@ -182,6 +242,14 @@ function damaged(file: string, how: string, cause?: unknown): DatabaseFileError 
 /** The lock is the truth; this file beside the database only says who holds it. */
 function holderFile(file: string): string {
   return `${file}-holder`;
+}
+
+function leaveNote(file: string): void {
+  try {
+    writeFileSync(holderFile(file), JSON.stringify({ pid: process.pid, host: hostname(), since: new Date().toISOString() }));
+  } catch {
+    // A full disk has no room for it; records can still be read.
+  }
 }
 
 function holderOf(file: string): string {

@@ -10,6 +10,7 @@ import { openDatabase } from './database.ts';
 import { createHandler } from './handler.ts';
 import { createMetrics } from './metrics.ts';
 import { PageCache } from './page-cache.ts';
+import { createReadiness } from './readiness.ts';
 import { createSite } from './site.ts';
 import { Store } from './store.ts';
 import { advancingClock } from './time.ts';
@@ -55,11 +56,7 @@ export async function startRegistry(
       part: 'registry',
       settings: { ...settings, METRICS_PORT: 'off' },
       handler: createHandler({ registry, pages, site: createSite(store, metrics.register), metrics, log }),
-      ready: () => {
-        // Throws when the file cannot be read any more.
-        store.latest('readiness', true);
-        return { ready: true };
-      },
+      ready: createReadiness(opened),
       metrics: metrics.register,
       log,
       onClose: async () => shut(),

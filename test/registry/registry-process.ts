@@ -12,9 +12,13 @@ export interface RegistryProcess {
   stop(signal: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
 
-/** Runs the registry as users do, from its environment. @throws Error with what it wrote to stderr when it ends before it listens */
-export async function startRegistryProcess(settings: Readonly<Record<string, string>>): Promise<RegistryProcess> {
-  const child = launch(settings);
+/**
+ * Runs the registry as users do, from its environment.
+ * @param fileBytes no file of the process grows beyond this, as on a disk that is full
+ * @throws Error with what it wrote to stderr when it ends before it listens
+ */
+export async function startRegistryProcess(settings: Readonly<Record<string, string>>, fileBytes?: number): Promise<RegistryProcess> {
+  const child = launch(settings, fileBytes);
   const errors = collect(child);
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const url = await Promise.race([
@@ -40,9 +44,13 @@ export async function runRegistryProcess(settings: Readonly<Record<string, strin
   return { code, stderr: await stderr };
 }
 
-function launch(settings: Readonly<Record<string, string>>): ChildProcess {
+/** A shell counts the size of files in blocks of 512 bytes. */
+const BLOCK_BYTES = 512;
+
+function launch(settings: Readonly<Record<string, string>>, fileBytes?: number): ChildProcess {
   const env = { PATH: process.env['PATH'] ?? '', PORT: '0', DRAIN_SECONDS: '0', ...settings };
-  return spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const limit = fileBytes === undefined ? 'unlimited' : String(fileBytes / BLOCK_BYTES);
+  return spawn('sh', ['-c', `ulimit -f ${limit}; exec "$0" "$1"`, process.execPath, main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 async function collect({ stderr }: ChildProcess): Promise<string> {
