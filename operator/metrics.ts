@@ -8,6 +8,7 @@ const states: readonly State[] = ['Published', 'Deprecated', 'Pending', 'Refused
 export class OperatorMetrics {
   readonly #declarations: Gauge<'state'>;
   readonly #registryUp: Gauge;
+  readonly #unreadable: Gauge;
   readonly #selfSuspicion: Gauge;
   readonly #probes: Counter<'outcome'>;
   readonly #probeSeconds: Histogram;
@@ -17,6 +18,11 @@ export class OperatorMetrics {
     const registers = [registry];
     this.#declarations = new Gauge({ name: 'toolyard_declarations', help: 'declarations, by state', labelNames: ['state'], registers });
     this.#registryUp = new Gauge({ name: 'toolyard_registry_up', help: '1 while the registry answers', registers });
+    this.#unreadable = new Gauge({
+      name: 'toolyard_registry_unreadable_records',
+      help: 'records of the registry that cannot be read; nothing is done to their names',
+      registers,
+    });
     this.#selfSuspicion = new Gauge({
       name: 'toolyard_operator_self_suspicion',
       help: '1 while most servers stopped at once, so that the fault is probably here',
@@ -45,6 +51,7 @@ export class OperatorMetrics {
   shows({ declarations, registry, selfSuspicion }: OperatorView): void {
     for (const state of states) this.#declarations.set({ state }, declarations.filter((status) => status.state === state).length);
     this.#registryUp.set(registry.state === 'up' ? 1 : 0);
+    this.#unreadable.set(registry.unreadable?.count ?? 0);
     this.#selfSuspicion.set(selfSuspicion === true ? 1 : 0);
   }
 

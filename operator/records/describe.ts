@@ -102,6 +102,9 @@ function accepted({ declaration, declared, tentative }: Picture): Draft {
   }
   const { action } = declared;
   if (action.do === 'refuse') return { type, status: 'False', reason: action.reason, message: action.message };
+  if (action.do === 'wait' && action.for === 'reading') {
+    return { type, status: 'Unknown', reason: 'RecordUnreadable', message: 'server.json is valid; who has its name cannot be told' };
+  }
   return { type, status: 'True', reason: 'Valid', message: 'server.json is valid, and its name is free for it' };
 }
 
@@ -175,7 +178,11 @@ function deprecated(why: string | undefined): Draft {
   return { type: 'Published', status: 'True', reason: 'Deprecated', message };
 }
 
-function waiting({ record, reach }: Step, former: readonly Step[]): Draft {
+function waiting({ action, record, reach }: Step, former: readonly Step[]): Draft {
+  if (action.do === 'wait' && action.for === 'reading') {
+    const message = `the registry has a record of this name that cannot be read (${action.what}): until it can, nothing of this name is published, edited or withdrawn`;
+    return unpublished('RecordUnreadable', message);
+  }
   // a record whose remote moved to an address that never answered, while the old one is still shown
   if (record !== undefined && record.status !== 'deleted') {
     if (failureOf(reach) !== undefined && record.status === 'deprecated') return deprecated(record.statusMessage);

@@ -1,4 +1,6 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { Reporter } from './reporter.ts';
 import { SimulatedRegistry } from './testing/registry.ts';
 import { raw, serverJson, SimulatedInstall } from './testing/world.ts';
 
@@ -141,4 +143,60 @@ test('a version that was withdrawn is taken over by another namespace at once: i
   for (let second = 0; second < 5; second += 1) await install.pass(1000);
   expect(deedsOf(registry)).toEqual(['publish 1.0.0', 'deleted 1.0.0', 'active 1.0.0', 'edit 1.0.0']);
   expect(registry.all()[0]?.server.description).toBe('of b');
+});
+
+test.each(['named', 'nameless'] as const)(
+  'a %s record that cannot be read stops its own name only, is told, and changes nothing',
+  async (how) => {
+    const { registry, install } = setUp();
+    await registry.port('stranger').publish(serverJson(NAME, '9.9.9'));
+    registry.obscured.set('9.9.9', how);
+    install.declared.set('a/y', raw('a/y', serverJson('com.example/news', '1.0.0')));
+    await declare(install);
+    for (let round = 0; round < 3; round += 1) await install.pass(31_000);
+    expect(deedsOf(registry)).toEqual(['publish 1.0.0']);
+    const { registry: state } = install.keeper;
+    expect(state).toMatchObject({ state: 'up', unreadable: { count: 1, records: [{ fault: 'of no known shape' }] } });
+    expect(publishedOf(install)).toBe('RecordUnreadable');
+    registry.obscured.clear();
+    await install.pass(1000);
+    expect(install.keeper.registry.unreadable).toBeUndefined();
+    expect(publishedOf(install)).toBe('NameTaken');
+  },
+);
+
+test('a record of ours that cannot be read any more is neither withdrawn nor published again', async () => {
+  const { registry, install } = setUp();
+  await declare(install);
+  await install.pass(1000);
+  registry.obscured.set('1.0.0', 'named');
+  await install.pass(1000);
+  install.declared.clear();
+  await install.observe();
+  for (let round = 0; round < 3; round += 1) await install.pass(31_000);
+  expect(deedsOf(registry)).toEqual(['publish 1.0.0']);
+  registry.obscured.clear();
+  for (let round = 0; round < 3; round += 1) await install.pass(31_000);
+  expect(deedsOf(registry)).toEqual(['publish 1.0.0', 'deleted 1.0.0']);
+});
+
+test('records that cannot be read are told when that changes, not each time', async () => {
+  const { registry, install } = setUp();
+  await registry.port('stranger').publish(serverJson(NAME, '9.9.9'));
+  const lines: string[] = [];
+  const reporter = new Reporter('toolyard', undefined, { log: pino({ level: 'info' }, { write: (line) => lines.push(line) }) });
+  registry.obscured.set('9.9.9', 'named');
+  for (let round = 0; round < 3; round += 1) {
+    await install.pass(1000);
+    reporter.view(install.keeper, false);
+  }
+  registry.obscured.clear();
+  for (let round = 0; round < 3; round += 1) {
+    await install.pass(1000);
+    reporter.view(install.keeper, false);
+  }
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+    { count: 1, records: [{ name: NAME, version: '9.9.9', fault: 'of no known shape' }] },
+    { msg: 'all records of the registry can be read' },
+  ]);
 });

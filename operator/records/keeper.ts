@@ -52,6 +52,8 @@ interface Blocked {
 const WRITES_AT_A_TIME = 8;
 /** One name needs a handful of writes at most; more are continued later, so that a registry which does not keep them is not flooded. */
 const TURNS = 20;
+/** Records that cannot be read are counted; of so many is told which. */
+const MOST_UNREADABLE = 10;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 10 * 60_000;
 const FIRST_PAUSE_MS = 250;
@@ -90,7 +92,9 @@ export class Keeper {
   }
 
   get registry(): RegistryState {
-    return this.#registry;
+    const { unreadable } = this.#view;
+    if (unreadable.length === 0) return this.#registry;
+    return { ...this.#registry, unreadable: { count: unreadable.length, records: unreadable.slice(0, MOST_UNREADABLE) } };
   }
 
   /** why the declarations could not be read in full */
@@ -309,7 +313,8 @@ export class Keeper {
   }
 
   #plan(name: string): readonly Step[] {
-    const facts: NameFacts = { name, claims: this.#claims.get(name) ?? [], records: this.#view.recordsOf(name) ?? [] };
+    const { records = [], unreadable = [] } = this.#view.recordsOf(name) ?? {};
+    const facts: NameFacts = { name, claims: this.#claims.get(name) ?? [], records, unreadable };
     const world = this.#world();
     this.#noteEnds(facts, world);
     const steps = planName(facts, world);

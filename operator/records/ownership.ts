@@ -1,3 +1,4 @@
+import type { UnreadableRecord } from '../../lib/registry-api/answers.ts';
 import type { Declaration, Wish } from './declaration.ts';
 import { isLive, type PublishedRecord } from './record.ts';
 
@@ -39,6 +40,8 @@ export interface NameFacts {
   readonly claims: readonly Claim[];
   /** every version that the registry has, deleted ones too */
   readonly records: readonly PublishedRecord[];
+  /** and those of which nobody knows what they are: while there are any, who holds the name is unclear */
+  readonly unreadable?: readonly UnreadableRecord[];
 }
 
 /**

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { UnreadableRecord } from '../../lib/registry-api/answers.ts';
 import { SCHEMA_URL, type ServerJson } from '../../lib/registry-api/server-json.ts';
 import type { Reach } from './answers.ts';
 import { readDeclaration, type Declaration } from './declaration.ts';
@@ -17,6 +18,7 @@ const unasked: Reach = { is: 'unasked' };
 interface Situation extends Partial<World> {
   readonly declared?: readonly Declaration[];
   readonly records?: readonly PublishedRecord[];
+  readonly unreadable?: readonly UnreadableRecord[];
   /** by the first part of the host name; others answer */
   readonly reaches?: Readonly<Record<string, Reach>>;
   readonly ended?: Readonly<Record<string, number>>;
@@ -87,7 +89,8 @@ function hostOf(url: string): string {
 /** What is done, per source and version: `a/x 1.0.0: publish`. */
 function plan(situation: Situation): readonly string[] {
   const claims = (situation.declared ?? []).filter(isClaim);
-  const steps = planName({ name: NAME, claims, records: situation.records ?? [] }, worldOf(situation));
+  const { records = [], unreadable = [] } = situation;
+  const steps = planName({ name: NAME, claims, records, unreadable }, worldOf(situation));
   return steps.map(({ source, version, action }) => `${source} ${version}: ${wordsOf(action)}`);
 }
 
@@ -358,4 +361,30 @@ test('a document that differs only in what the registry drops is no change', () 
   };
   const declared = [readDeclaration(raw('a/x', spelled), { install: 'toolyard', publishEndpoint: false, endpoints: {} })];
   expect(plan({ declared, records: [published()] })).toEqual(['a/x 1.0.0: nothing']);
+});
+
+describe('while a record of the name cannot be read', () => {
+  const unreadable = [{ fault: 'x' }];
+
+  test('nothing is published, edited, restored or withdrawn', () => {
+    const reading = ['a/x 1.0.0: wait for reading'];
+    expect(plan({ unreadable, declared: [declare()] })).toEqual(reading);
+    expect(plan({ unreadable, declared: [declare('1.0.0', { fields: { description: 'better' } })], records: [published()] })).toEqual(
+      reading,
+    );
+    expect(plan({ unreadable, declared: [declare()], records: [published('1.0.0', { status: 'deleted' })] })).toEqual(reading);
+    expect(plan({ unreadable, records: [published()], ended: { 'a/x': 0 } })).toEqual(reading);
+    expect(plan({ unreadable, declared: [declare('1.1.0')], records: [published('1.1.0'), published()] })).toEqual([
+      'a/x 1.1.0: nothing',
+      'a/x 1.0.0: wait for reading',
+    ]);
+  });
+
+  test('records of ours follow the answers of their servers, and nobody else’s are touched', () => {
+    const declared = [declare()];
+    expect(plan({ unreadable, declared, records: [published()] })).toEqual(['a/x 1.0.0: nothing']);
+    expect(plan({ unreadable, declared, records: [published()], reaches: { main: silent } })).toEqual(['a/x 1.0.0: deprecate']);
+    expect(plan({ unreadable, declared, records: [published('1.0.0', { status: 'deprecated' })] })).toEqual(['a/x 1.0.0: activate']);
+    expect(plan({ unreadable, records: [strange(), published('2.0.0', { install: 'other' })] })).toEqual([]);
+  });
 });

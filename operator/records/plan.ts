@@ -1,3 +1,4 @@
+import type { UnreadableRecord } from '../../lib/registry-api/answers.ts';
 import { changedPaths } from '../../lib/registry-api/normal-form.ts';
 import type { ServerJson } from '../../lib/registry-api/server-json.ts';
 import type { Reach } from './answers.ts';
@@ -10,11 +11,13 @@ export type Refusal = ClaimRefusal | 'ImmutableVersion';
 
 /**
  * What one version of one name needs now.
- * A wait says for what: an `answer` of its server, a `successor` that is not readable yet, the `repair` of its declaration, or its `return`.
+ * A wait says for what: an `answer` of its server, a `successor` that is not readable yet, the `repair` of its declaration, its `return`,
+ * or the `reading` of records that cannot be read.
  */
 export type Action =
   | { readonly do: 'nothing' }
   | { readonly do: 'wait'; readonly for: 'answer' | 'successor' | 'repair' | 'return' }
+  | { readonly do: 'wait'; readonly for: 'reading'; readonly what: string }
   | { readonly do: 'publish'; readonly document: ServerJson }
   | { readonly do: 'edit'; readonly document: ServerJson; readonly changed: readonly string[] }
   | { readonly do: 'restore' }
@@ -55,6 +58,8 @@ export interface World extends Realm {
  * `wait` or `refuse`.
  */
 export function planName(facts: NameFacts, world: World): readonly Step[] {
+  const { unreadable = [] } = facts;
+  if (unreadable.length > 0) return planObscured(facts, { do: 'wait', for: 'reading', what: listUnreadable(unreadable) }, world);
   const allotments = allot(facts, world);
   const declared = facts.claims.map((claim) => planClaim(claim, allotments.get(claim), facts, world));
   const held = new Set(declared.filter(({ action }) => !isRefusedClaim(action)).map(({ version }) => version));
@@ -63,6 +68,33 @@ export function planName(facts: NameFacts, world: World): readonly Step[] {
     .filter((record) => isLive(record) && !held.has(record.version) && mayTouch(record, adopterOf(record, heirs), world))
     .map((record) => planLeftOver(record, allotments, facts, world));
   return [...declared, ...leftOver];
+}
+
+/**
+ * A record that cannot be read may be anybody's, and the one that decides who holds the name. Until it can be read, records of ours follow
+ * the answers of the servers that they advertise, and nothing else is done.
+ */
+function planObscured({ claims, records }: NameFacts, wait: Action, world: World): readonly Step[] {
+  const own = records.filter((record) => isLive(record) && record.stamp?.install === world.install);
+  const declared = claims.map((claim) => planObscuredClaim(claim, own, wait, world));
+  const leftOver = own.filter((record) => !declared.some((step) => step.record === record));
+  return [...declared, ...leftOver.map((record) => planAsItIs(record, wait, world))];
+}
+
+function planObscuredClaim(claim: Claim, own: readonly PublishedRecord[], wait: Action, world: World): Step {
+  const { name, version, document, settings } = claim.wish;
+  const target = targetOf(document, settings, claim.namespace);
+  const step = { name, version, source: claim.source, claim, target, reach: world.reach(target) };
+  const record = own.find((published) => published.version === version && published.stamp?.source === claim.source);
+  if (record === undefined) return { ...step, action: wait };
+  const kept = keepUp(record, settings, changedPaths(record.document, document).length === 0 ? { do: 'nothing' } : wait, world);
+  return { ...step, record, action: kept.action, ...(kept.target !== undefined && { standIn: kept.target }) };
+}
+
+function planAsItIs(record: PublishedRecord, otherwise: Action, world: World): Step {
+  const { name, version, stamp } = record;
+  const source = stamp?.source ?? '';
+  return { name, version, source, record, ...keepUp(record, world.declarationOf(source)?.wish.settings, otherwise, world) };
 }
 
 /** The addresses whose answers the steps depend on. What a record that is active advertises is expected to answer. */
@@ -184,7 +216,7 @@ function planLeftOver(record: PublishedRecord, allotments: ReadonlyMap<Claim, Al
   const step = { name, version, source, record };
   const tie = tieOf(source, name, world);
   if (tie === 'barred') return { ...step, action: repair };
-  if (tie === 'unclear') return { ...step, ...keepUp(record, world.declarationOf(source)?.wish.settings, repair, world) };
+  if (tie === 'unclear') return planAsItIs(record, repair, world);
   if (tie === 'ended') return { ...step, action: end(record) };
   if (tie === 'ending') return { ...step, ...awaitReturn(name, source, world) };
   const claim = facts.claims.find((other) => other.source === source);
@@ -245,6 +277,12 @@ function end({ stamp, status }: PublishedRecord): Action {
   const onDelete = stamp?.onDelete ?? 'delete';
   if (onDelete === 'delete') return { do: 'withdraw' };
   return onDelete === 'deprecate' && status === 'active' ? { do: 'deprecate', why: 'toolyard: no longer declared' } : { do: 'nothing' };
+}
+
+function listUnreadable(unreadable: readonly UnreadableRecord[]): string {
+  const [first] = unreadable;
+  const more = unreadable.length > 1 ? `, and ${unreadable.length - 1} more` : '';
+  return `${first?.version ?? 'of no readable version'}: ${first?.fault ?? ''}${more}`;
 }
 
 const MOST_PATHS = 5;

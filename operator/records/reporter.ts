@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts';
 import { defined } from './defined.ts';
 import type { Keeper } from './keeper.ts';
-import { eventsBetween, withTimes, type DeclarationStatus, type Description, type OperatorView } from './status.ts';
+import { eventsBetween, withTimes, type DeclarationStatus, type Description, type OperatorView, type Unreadable } from './status.ts';
 
 /** A server that builds its tools anew each time must not fill the log. */
 const TOOL_CHANGE_EVERY_MS = 10 * 60_000;
@@ -16,6 +16,7 @@ export class Reporter {
   readonly #inherited: Map<string, DeclarationStatus>;
   #statuses: ReadonlyMap<string, DeclarationStatus>;
   #suspicious = false;
+  #unreadable = '';
 
   /** @param before what an earlier operator knew: its times of transition stay */
   constructor(install: string, before: OperatorView | undefined, { log, now = Date.now }: { log: Log; now?: () => number }) {
@@ -37,6 +38,7 @@ export class Reporter {
     this.#statuses = keeper.ready ? statuses : new Map([...this.#statuses, ...statuses]);
     this.#suspect(selfSuspicion);
     const { registry, incomplete } = keeper;
+    this.#tellUnreadable(registry.unreadable);
     return {
       version: 1,
       install: this.#install,
@@ -77,6 +79,15 @@ export class Reporter {
       { source, name, reason: 'ToolsChanged', count: tools.count, digest: tools.digest },
       'its server lists other tools than before',
     );
+  }
+
+  #tellUnreadable(unreadable: Unreadable | undefined): void {
+    const told = unreadable === undefined ? '' : JSON.stringify(unreadable);
+    if (told === this.#unreadable) return;
+    this.#unreadable = told;
+    if (unreadable !== undefined)
+      this.#log.warn(unreadable, 'the registry has records that cannot be read: nothing is done to their names');
+    else this.#log.info('all records of the registry can be read');
   }
 
   #suspect(selfSuspicion: boolean): void {

@@ -1,3 +1,4 @@
+import type { UnreadableRecord } from '../../lib/registry-api/answers.ts';
 import type { ToolInventory } from './answers.ts';
 import type { DeclarationFault } from './declaration.ts';
 import { defined } from './defined.ts';
@@ -50,6 +51,14 @@ export interface RegistryState {
   readonly since: string;
   /** why it is down, and what happens next */
   readonly message?: string;
+  /** records that cannot be read, when there are any: nothing is done to their names */
+  readonly unreadable?: Unreadable;
+}
+
+export interface Unreadable {
+  readonly count: number;
+  /** the first few of them */
+  readonly records: readonly UnreadableRecord[];
 }
 
 /** What the operator knows; the content of STATUS_FILE. */

@@ -20,6 +20,7 @@ export type Happening =
   | { is: 'mishaps'; mishaps: Mishap[] }
   | { is: 'down'; on: boolean }
   | { is: 'emptied' }
+  | { is: 'obscured'; version: string; how: 'named' | 'nameless' | undefined }
   | { is: 'stranger'; name: string; version: string }
   | { is: 'pass'; ms: number };
 
@@ -50,11 +51,15 @@ export const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ is: kind('mishaps'), mishaps }) },
   { weight: 1, arbitrary: fc.record({ is: kind('down'), on }) },
   { weight: 1, arbitrary: fc.record({ is: kind('emptied') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ is: kind('obscured'), version, how: fc.constantFrom('named' as const, 'nameless' as const, undefined) }),
+  },
   { weight: 1, arbitrary: fc.record({ is: kind('stranger'), name, version }) },
   { weight: 5, arbitrary: fc.record({ is: kind('pass'), ms: fc.constantFrom(1_000, 10_000, 31_000) }) },
 );
 
-type Misfortune = Extract<Happening, { is: 'server' | 'partial' | 'mishaps' | 'down' | 'emptied' | 'stranger' }>;
+type Misfortune = Extract<Happening, { is: 'server' | 'partial' | 'mishaps' | 'down' | 'emptied' | 'obscured' | 'stranger' }>;
 
 const anyMeta = { status: 'active', statusChangedAt: '', publishedAt: '', updatedAt: '', isLatest: true } as const;
 
@@ -93,6 +98,7 @@ export class TwoInstalls {
   async heal(): Promise<void> {
     this.registry.mishaps = [];
     this.registry.down = false;
+    this.registry.obscured.clear();
     for (const install of this.installs) {
       install.incomplete = false;
       await install.observe();
@@ -145,6 +151,10 @@ export class TwoInstalls {
       case 'down':
         this.registry.down = event.on;
         return;
+      case 'obscured':
+        if (event.how === undefined) this.registry.obscured.delete(event.version);
+        else this.registry.obscured.set(event.version, event.how);
+        return;
       case 'emptied':
         return this.registry.empty();
       default:
@@ -159,10 +169,17 @@ export class TwoInstalls {
       .catch(() => {});
   }
 
+  /** Servers may be followed while a record of their name cannot be read; nothing else may be done then. */
+  #isBlind(did: Deed['did'], name: string): boolean {
+    return did !== 'active' && did !== 'deprecated' && this.registry.hides(name);
+  }
+
   /** What must hold of each single write, whatever the others do. */
   #judge({ by, did, name, version, before }: Deed): void {
     const install = this.installs.find((candidate) => candidate.install === by);
-    if (install === undefined || before === undefined || did === 'publish') return;
+    if (install === undefined) return;
+    if (this.#isBlind(did, name)) this.wrongs.push(`${by} did ${did} to ${name} ${version}, of which a part cannot be read`);
+    if (before === undefined || did === 'publish') return;
     const { install: owner, source = '' } = stampIn(before) ?? {};
     if (owner !== by) this.wrongs.push(`${by} did ${did} to ${name} ${version}, which is not its own`);
     const unclear = did === 'deleted' ? whyUnclear(install, source) : undefined;

@@ -1,3 +1,4 @@
+import type { ReadOptions } from '../../../lib/registry-api/client.ts';
 import { RegistryError } from '../../../lib/registry-api/errors.ts';
 import { normalForm } from '../../../lib/registry-api/normal-form.ts';
 import {
@@ -48,6 +49,8 @@ export class SimulatedRegistry {
   refuses: string | undefined;
   /** takes edits and keeps none */
   forgets = false;
+  /** versions whose records come in a shape that nobody knows, and whether such a record tells its name in lists of all */
+  readonly obscured = new Map<string, 'named' | 'nameless'>();
   /** called before a write, also one that fails */
   onWrite: (deed: Deed) => void = () => {};
 
@@ -59,23 +62,41 @@ export class SimulatedRegistry {
     return [...this.#rows.values()].toSorted((a, b) => (key(a) < key(b) ? -1 : 1)).map(recordOf);
   }
 
+  /** Whether a record of this name cannot be read. */
+  hides(name: string): boolean {
+    return this.#versionsOf(name).some(({ version }) => this.obscured.has(version));
+  }
+
   /** The registry as one caller sees it. */
   port(by: string): RegistryPort {
     const ask = <T>(work: () => T): Promise<T> => this.#request(work);
     const all = () => this.all();
+    const shown = (records: readonly ServerRecord[], options?: ReadOptions) => this.#shown(records, options);
     return {
       url: 'http://registry.test',
-      async *list({ includeDeleted = false } = {}) {
-        for (const record of await ask(all)) if (includeDeleted || statusOf(record) !== 'deleted') yield record;
+      list: async function* (this: void, options) {
+        yield* shown(await ask(all), options);
       },
       versions: (name, options) =>
         ask(() =>
-          all().filter((record) => record.server.name === name && (options?.includeDeleted === true || statusOf(record) !== 'deleted')),
+          shown(
+            all().filter(({ server }) => server.name === name),
+            options,
+          ),
         ),
       publish: (document) => ask(() => this.#publish(by, document)),
       edit: (document) => ask(() => this.#edit(by, document)),
       setStatus: (change) => ask(() => this.#setStatus(by, change)),
     };
+  }
+
+  #shown(records: readonly ServerRecord[], { includeDeleted = false, onUnreadable }: ReadOptions = {}): ServerRecord[] {
+    const listed = records.filter((record) => includeDeleted || statusOf(record) !== 'deleted');
+    return listed.filter(({ server: { name, version } }) => {
+      const how = this.obscured.get(version);
+      if (how !== undefined) onUnreadable?.({ fault: 'of no known shape', ...(how === 'named' && { name, version }) });
+      return how === undefined;
+    });
   }
 
   async #request<T>(work: () => T): Promise<T> {
