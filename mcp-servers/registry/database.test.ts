@@ -99,6 +99,32 @@ test('a folder that takes no more files does not keep the registry from its reco
   again.database.close();
 });
 
+test('a file of the first release keeps its records, and takes new ones', async () => {
+  const old = new DatabaseSync(file);
+  old.exec(`PRAGMA application_id = 0x74797267; PRAGMA user_version = 1;
+    CREATE TABLE records (
+      name TEXT NOT NULL, version TEXT NOT NULL, status TEXT NOT NULL, status_message TEXT, status_changed_at INTEGER NOT NULL,
+      published_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, is_latest INTEGER NOT NULL, document TEXT NOT NULL, meta TEXT NOT NULL,
+      PRIMARY KEY (name, version)
+    ) STRICT, WITHOUT ROWID;
+    CREATE UNIQUE INDEX one_latest ON records (name) WHERE is_latest = 1;
+    CREATE INDEX listing ON records (name, version, status, is_latest, updated_at, published_at)`);
+  const add = old.prepare("INSERT INTO records VALUES (?, ?, 'active', NULL, 1, ?, ?, ?, ?, ?)");
+  for (const [index, version] of ['2', '10', '1'].entries())
+    add.run('a.b/x', version, index, index, Number(index === 2), `{"n":${index}}`, '{}');
+  old.close();
+
+  const opened = openDatabase(file);
+  const store = new Store(opened.database, () => {});
+  await store.write((writing) => writing.insert({ ...state, name: 'a.b/y', version: '1' }, '{"n":3}'));
+  const { records } = store.list({ limit: 10, onlyLatest: false, includeDeleted: true });
+  expect(records.map((record) => (JSON.parse(record) as { server: { n: number } }).server.n)).toEqual([2, 1, 0, 3]);
+  expect(store.latest('a.b/x', false)).toContain('"n":2');
+  expect(store.versions('a.b/x', false)).toHaveLength(3);
+  expect(store.lastTime()).toBe(Math.max(2, state.updatedAt));
+  opened.close();
+});
+
 test('an empty file is a new one', async () => {
   writeFileSync(file, '');
   await fill(1);

@@ -52,6 +52,8 @@ export interface Records {
 }
 
 const RECORD = `'{"server":' || document || ',"_meta":{"${OFFICIAL_META}":' || meta || '}}' AS record`;
+const WHOLE = 'records JOIN texts ON texts.id = records.text_id';
+const TEXT_ID = '(SELECT text_id FROM records WHERE name = ? AND version = ?)';
 const STATE = 'name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest';
 
 /** SQLite's LIMIT without an end. */
@@ -90,10 +92,10 @@ export class Store {
 
   list(query: ListQuery): Page {
     const { where, values } = conditionsOf(query);
-    // A narrow index decides which records are on the page; only theirs are read from the table.
-    const index = query.onlyLatest ? 'one_latest' : 'listing';
-    const keys = `SELECT name, version FROM records INDEXED BY ${index} ${where} ORDER BY name, version LIMIT ?`;
-    const sql = `SELECT name, version, ${RECORD} FROM (${keys}) JOIN records USING (name, version) ORDER BY name, version`;
+    // The narrow table decides which records are on the page; only their texts are read.
+    const index = query.onlyLatest ? 'INDEXED BY one_latest' : '';
+    const keys = `SELECT name, version, text_id FROM records ${index} ${where} ORDER BY name, version LIMIT ?`;
+    const sql = `SELECT name, version, ${RECORD} FROM (${keys}) CROSS JOIN texts ON texts.id = text_id ORDER BY name, version`;
     const rows = this.#sql(sql).all(...values, query.limit);
     const last = rows.at(-1);
     return { records: rows.map(recordOf), last: last && { name: String(last['name']), version: String(last['version']) } };
@@ -101,7 +103,7 @@ export class Store {
 
   /** Finished JSON texts, the newest publication first. */
   versions(name: string, includeDeleted: boolean): string[] {
-    const sql = `SELECT ${RECORD} FROM records WHERE name = ? ${includeDeleted ? '' : "AND status <> 'deleted'"} ORDER BY published_at DESC`;
+    const sql = `SELECT ${RECORD} FROM ${WHOLE} WHERE name = ? ${includeDeleted ? '' : "AND status <> 'deleted'"} ORDER BY published_at DESC`;
     return this.#sql(sql).all(name).map(recordOf);
   }
 
@@ -126,13 +128,13 @@ export class Store {
 
   /** How many records there are in each status. */
   counts(): Map<string, number> {
-    const rows = this.#sql('SELECT status, count(*) AS count FROM records INDEXED BY listing GROUP BY status').all();
+    const rows = this.#sql('SELECT status, count(*) AS count FROM records GROUP BY status').all();
     return new Map(rows.map((row) => [String(row['status']), Number(row['count'])]));
   }
 
   /** The latest time in any record, 0 when there is none. */
   lastTime(): Micros {
-    return Number(this.#sql('SELECT max(updated_at) AS last FROM records INDEXED BY listing').get()?.['last'] ?? 0);
+    return Number(this.#sql('SELECT max(updated_at) AS last FROM records').get()?.['last'] ?? 0);
   }
 
   /** Commits what is waiting; afterwards the database may be closed. */
@@ -141,7 +143,9 @@ export class Store {
   }
 
   #one(where: string, includeDeleted: boolean, ...values: string[]): string | undefined {
-    const row = this.#sql(`SELECT ${RECORD} FROM records WHERE ${where} ${includeDeleted ? '' : "AND status <> 'deleted'"}`).get(...values);
+    const row = this.#sql(`SELECT ${RECORD} FROM ${WHOLE} WHERE ${where} ${includeDeleted ? '' : "AND status <> 'deleted'"}`).get(
+      ...values,
+    );
     return row && recordOf(row);
   }
 
@@ -151,7 +155,8 @@ export class Store {
   }
 
   #insert(state: RecordState, document: string): void {
-    this.#sql(`INSERT INTO records (${STATE}, document, meta) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+    const { lastInsertRowid } = this.#sql('INSERT INTO texts (document, meta) VALUES (?, ?)').run(document, metaText(state));
+    this.#sql(`INSERT INTO records (${STATE}, text_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
       state.name,
       state.version,
       state.status,
@@ -160,21 +165,22 @@ export class Store {
       state.publishedAt,
       state.updatedAt,
       Number(state.isLatest),
-      document,
-      metaText(state),
+      lastInsertRowid,
     );
   }
 
   #replaceDocument(state: RecordState, document: string): void {
-    const sql = 'UPDATE records SET document = ?, updated_at = ?, meta = ? WHERE name = ? AND version = ?';
-    this.#sql(sql).run(document, state.updatedAt, metaText(state), state.name, state.version);
+    const { updatedAt, name, version } = state;
+    this.#sql('UPDATE records SET updated_at = ? WHERE name = ? AND version = ?').run(updatedAt, name, version);
+    this.#sql(`UPDATE texts SET document = ?, meta = ? WHERE id = ${TEXT_ID}`).run(document, metaText(state), name, version);
   }
 
   #saveState(state: RecordState): void {
-    const sql = `UPDATE records SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?, meta = ?
+    const sql = `UPDATE records SET status = ?, status_message = ?, status_changed_at = ?, updated_at = ?, is_latest = ?
                  WHERE name = ? AND version = ?`;
     const { status, statusMessage, statusChangedAt, updatedAt, isLatest, name, version } = state;
-    this.#sql(sql).run(status, statusMessage, statusChangedAt, updatedAt, Number(isLatest), metaText(state), name, version);
+    this.#sql(sql).run(status, statusMessage, statusChangedAt, updatedAt, Number(isLatest), name, version);
+    this.#sql(`UPDATE texts SET meta = ? WHERE id = ${TEXT_ID}`).run(metaText(state), name, version);
   }
 
   /** Prepared once per text; conditions make a few dozen texts, values none. */
