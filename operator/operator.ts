@@ -200,8 +200,8 @@ class RunningOperator implements Operator {
 
   #awaitDue(): void {
     clearTimeout(this.#dueTimer);
-    const due = this.#keeper.dueAt();
-    if (due !== undefined) this.#dueTimer = setTimeout(() => this.#keeper.wake(), Math.max(due - Date.now(), 1));
+    const dueIn = this.#keeper.dueIn();
+    if (dueIn !== undefined) this.#dueTimer = setTimeout(() => this.#keeper.wake(), Math.ceil(dueIn));
   }
 }
 

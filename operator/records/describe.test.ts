@@ -127,6 +127,15 @@ test('a vanished declaration is being withdrawn, and says until when it can come
   expect(told([], { declaration: undefined }).state).toBe('none');
 });
 
+test.each([
+  ['deprecate', 'is deprecated at'],
+  ['keep', 'stays in the registry, and nobody looks after it from'],
+] as const)('a vanished declaration with on-delete: %s says what really becomes of its record', (onDelete, words) => {
+  const record: PublishedRecord = { ...active, version: '0.9.0', stamp: { install: 'toolyard', source: 'a/x', onDelete } };
+  const steps: Step[] = [{ ...leftOver, record, action: { do: 'wait', for: 'return' }, until: 0 }];
+  expect(told(steps, { declaration: undefined }).Published).toContain(`com.example/weather 0.9.0 ${words} 1970-01-01T00:00:00.000Z`);
+});
+
 test('before the registry was read nobody knows who has the name', () => {
   expect(told([base], { tentative: true }).Accepted).toMatch(/^Unknown RegistryUnread/);
 });

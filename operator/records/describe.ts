@@ -2,11 +2,12 @@ import type { Failure, Reach, ToolInventory, Verdict } from './answers.ts';
 import type { Declaration } from './declaration.ts';
 import { defined } from './defined.ts';
 import type { Step } from './plan.ts';
+import type { OnDelete } from './record.ts';
 import type { Condition, Description, State } from './status.ts';
 
 /** Why an action of the plan was not done, in the words of whoever refused it. */
 export interface Setback {
-  readonly reason: 'RegistryDown' | 'RegistryRefused' | 'NotKept' | 'NotWritten';
+  readonly reason: 'RegistryDown' | 'RegistryRefused' | 'RegistryFailed' | 'NotKept' | 'NotWritten';
   readonly message: string;
 }
 
@@ -63,6 +64,7 @@ function details({ declaration, former, shown, nextProbeAt }: Picture) {
     endpoint: addressOf(shown),
     nextProbeAt: timeOf(nextProbeAt),
     withdrawAt: timeOf(former.find(({ until }) => until !== undefined)?.until),
+    onDelete: onDeleteOf(declaration, former),
   });
 }
 
@@ -73,6 +75,11 @@ function isProvisional({ declaration, tentative, shown }: Picture): boolean {
 function nameOf({ declaration, shown }: Picture): { name: string; version: string } {
   const { name = shown?.name, version = shown?.version } = declaration?.wish ?? {};
   return { name: name ?? '', version: version ?? '' };
+}
+
+function onDeleteOf(declaration: Declaration | undefined, former: readonly Step[]): Exclude<OnDelete, 'delete'> | undefined {
+  const onDelete = declaration?.wish.settings?.onDelete ?? former[0]?.record?.stamp?.onDelete;
+  return onDelete === 'delete' ? undefined : onDelete;
 }
 
 function digestOf(declaration: Declaration | undefined): string | undefined {
@@ -206,9 +213,16 @@ function lastGood(former: readonly Step[]): string {
     .map(({ name, version, record }) => `${name} ${version}${record?.status === 'deprecated' ? ' (deprecated)' : ''}`)
     .join(', ');
   const end = former.find(({ until }) => until !== undefined)?.until;
-  if (end !== undefined) return `${kept} is withdrawn at ${new Date(end).toISOString()} unless it is declared again`;
+  if (end !== undefined)
+    return `${kept} ${fates[onDeleteOf(undefined, former) ?? 'delete']} ${new Date(end).toISOString()} unless it is declared again`;
   return kept === '' ? 'nothing is published' : `the registry keeps the last good record: ${kept}`;
 }
+
+const fates = {
+  delete: 'is withdrawn at',
+  deprecate: 'is deprecated at',
+  keep: 'stays in the registry, and nobody looks after it from',
+} as const;
 
 function stateOf({ accepted, published }: { accepted: Draft; published: Draft }, { declaration, former }: Picture): State {
   if (declaration === undefined)

@@ -1,5 +1,7 @@
 import { pino } from 'pino';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { RegistryError } from '../../lib/registry-api/errors.ts';
+import { Keeper } from './keeper.ts';
 import { Reporter } from './reporter.ts';
 import { SimulatedRegistry } from './testing/registry.ts';
 import { raw, serverJson, SimulatedInstall } from './testing/world.ts';
@@ -199,4 +201,75 @@ test('records that cannot be read are told when that changes, not each time', as
     { count: 1, records: [{ name: NAME, version: '9.9.9', fault: 'of no known shape' }] },
     { msg: 'all records of the registry can be read' },
   ]);
+});
+
+describe('a registry that fails', () => {
+  function declareMany(install: SimulatedInstall, many = 20): void {
+    for (let index = 0; index < many; index += 1) {
+      install.declared.set(`a/${index}`, raw(`a/${index}`, serverJson(`com.example/n${index}`, index < many - 1 ? '6.6.6' : '1.0.0')));
+    }
+  }
+
+  test('on some records keeps no other from being published, and is up', async () => {
+    const { registry, install } = setUp();
+    registry.breaksOn = '6.6.6';
+    declareMany(install);
+    await install.observe();
+    await install.pass(1000);
+    await install.pass(1000);
+    expect(install.keeper.registry.state).toBe('up');
+    expect(registry.all().map(({ server }) => server.version)).toEqual(['1.0.0']);
+    expect(publishedOf(install)).toBe('RegistryFailed');
+    const before = registry.deeds.length;
+    for (let second = 0; second < 60; second += 1) await install.pass(1000);
+    expect(registry.deeds.length - before, 'tried ever less often').toBeLessThan(19 * 8);
+    registry.breaksOn = undefined;
+    await install.pass(61_000);
+    expect(registry.all()).toHaveLength(20);
+  });
+
+  test('to show one name keeps no other from being published, and is up', async () => {
+    const { registry, install } = setUp();
+    await declare(install);
+    registry.breaksAt = NAME;
+    declareMany(install, 3);
+    await install.observe();
+    await install.pass(1000);
+    await install.pass(1000);
+    expect(install.keeper.registry.state).toBe('up');
+    expect(registry.all()).toHaveLength(3);
+    expect(
+      install.keeper
+        .describeAll()
+        .find(({ name }) => name === NAME)
+        ?.conditions.at(-1)?.reason,
+    ).toBe('RegistryFailed');
+    registry.breaksAt = undefined;
+    await install.pass(61_000);
+    expect(registry.all()).toHaveLength(4);
+  });
+
+  test.each([
+    ['asks for a pause of years', 1e12, 600_000],
+    ['asks for no pause', 0, 250],
+  ])('and %s gets one that is bounded', async (_what, retryAfterMs, expected) => {
+    const waits: number[] = [];
+    const { registry } = setUp();
+    const keeper = new Keeper({
+      rules: { install: 'x', publishEndpoint: false, endpoints: {}, namePolicy: {}, immutableVersions: false, withdrawAfterMs: 1 },
+      source: { namespaceOf: () => 'a', installNamespace: 'a' },
+      registry: {
+        ...registry.port('x'),
+        list: async function* () {
+          yield* await Promise.reject(new RegistryError('rate-limited', 'wait', { status: 429, retryAfterMs }));
+        },
+      },
+      answers: new SimulatedInstall('x', registry).answers,
+      log: pino({ level: 'silent' }),
+      onChange: () => {},
+      onTrouble: (waitMs) => waits.push(waitMs),
+    });
+    await keeper.resync();
+    expect(waits).toEqual([expected]);
+  });
 });

@@ -8,8 +8,10 @@ import type { Claim, NameFacts, NamePolicy } from './ownership.ts';
 import { endedSources, planName, targetsOf, type Step, type World } from './plan.ts';
 import type { Prober } from './prober.ts';
 import { RegistryView, type RegistryPort } from './registry-view.ts';
+import { Setbacks } from './setbacks.ts';
 import type { Snapshot, Source } from './source.ts';
 import type { Description, RegistryState } from './status.ts';
+import { steadyNow } from './steady.ts';
 
 export interface KeeperRules extends ReadingRules {
   readonly namePolicy: NamePolicy;
@@ -40,27 +42,22 @@ export interface KeeperOptions {
   readonly now?: () => number;
 }
 
-/** A write that did not work, and when to try exactly this one again. */
-interface Blocked {
-  readonly setback: Setback;
-  readonly tries: number;
-  /** Unix ms */
-  readonly until: number;
-}
-
 /** Names written at a time. */
 const WRITES_AT_A_TIME = 8;
 /** One name needs a handful of writes at most; more are continued later, so that a registry which does not keep them is not flooded. */
 const TURNS = 20;
 /** Records that cannot be read are counted; of so many is told which. */
 const MOST_UNREADABLE = 10;
-const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 10 * 60_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 15_000;
+/** A registry may ask for a longer pause, but not for ever. */
+const LONGEST_ASKED_PAUSE_MS = 10 * 60_000;
 
-/** Errors that say something about the registry, not about the record that was written. */
-const TROUBLE: ReadonlySet<string> = new Set(['unavailable', 'timeout', 'rate-limited', 'protocol']);
+/** After these nobody knows whether something was written. */
+const UNKNOWN: ReadonlySet<string> = new Set(['unavailable', 'timeout', 'rate-limited', 'protocol']);
+
+/** What else than a write can fail for one name. */
+const READING = 'reading';
 
 /**
  * Keeps the registry equal to the declarations, one name at a time. Everything is planned from what is declared, published and answering
@@ -77,7 +74,7 @@ export class Keeper {
   readonly #steps = new Map<string, readonly Step[]>();
   readonly #ended = new Map<string, Map<string, number>>();
   readonly #adopted = new Set<string>();
-  readonly #blocked = new Map<string, Map<string, Blocked>>();
+  readonly #setbacks = new Setbacks();
   #declarations: ReadonlyMap<string, Declaration> = new Map();
   #claims: ReadonlyMap<string, readonly Claim[]> = new Map();
   #snapshot: Snapshot | undefined;
@@ -86,7 +83,7 @@ export class Keeper {
 
   constructor(options: KeeperOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? steadyNow;
     this.#view = new RegistryView(options.registry, options.rules.install);
     this.#registry = { url: options.registry.url, state: 'down', since: this.#time(), message: 'it was not read yet' };
   }
@@ -152,12 +149,12 @@ export class Keeper {
     this.#options.onChange();
   }
 
-  /** When something is due that no event will tell, Unix ms. */
-  dueAt(): number | undefined {
+  /** Time until something is due that no event will tell, ms. */
+  dueIn(): number | undefined {
+    const now = this.#now();
     const ends = [...this.#steps.values()].flat().flatMap(({ until }) => (until === undefined ? [] : [until]));
-    const retries = [...this.#blocked.values()].flatMap((blocked) => Array.from(blocked.values(), ({ until }) => until));
-    const due = [...ends, ...retries].filter((at) => at > this.#now());
-    return due.length === 0 ? undefined : Math.min(...due);
+    const due = [...ends, ...this.#setbacks.times()].filter((at) => at > now);
+    return due.length === 0 ? undefined : due.reduce((a, b) => Math.min(a, b)) - now;
   }
 
   /** Plans everything again, for what is due by now. */
@@ -202,7 +199,8 @@ export class Keeper {
     if (this.#registry.state === 'down') {
       return { reason: 'RegistryDown', message: `it is written as soon as the registry answers again: ${this.#registry.message ?? ''}` };
     }
-    return pending.map((step) => this.#blocked.get(step.name)?.get(fingerprint(step))?.setback).find((setback) => setback !== undefined);
+    const setbacks = pending.flatMap((step) => [READING, fingerprint(step)].map((key) => this.#setbacks.of(step.name, key)));
+    return setbacks.find((setback) => setback !== undefined);
   }
 
   #names(): Set<string> {
@@ -218,6 +216,7 @@ export class Keeper {
       }
       const steps = this.#plan(name);
       const unread = this.#claims.has(name) && this.#view.recordsOf(name) === undefined;
+      if (this.#setbacks.holds(name, READING, this.#now())) continue;
       if (this.#mayWrite() && (unread || this.#nextWrite(steps) !== undefined)) {
         this.#busy.set(name, false);
         void this.#queue.add(() => this.#keep(name));
@@ -234,10 +233,8 @@ export class Keeper {
       await this.#settle(name);
     } catch (error) {
       if (this.#abort.signal.aborted) return;
-      if (error instanceof RegistryError) {
-        // several writes fail together: the first one tells
-        if (this.#registry.state === 'up') this.#trouble(error);
-      } else this.#options.log.error({ err: error, name }, 'keeping a name broke; it is tried again with the next change');
+      if (error instanceof RegistryError) this.#unsettled(name, error);
+      else this.#options.log.error({ err: error, name }, 'keeping a name broke; it is tried again with the next change');
     } finally {
       const again = this.#busy.get(name) === true;
       this.#busy.delete(name);
@@ -249,6 +246,23 @@ export class Keeper {
     }
   }
 
+  /**
+   * Whether a name cannot be read because of the registry or because of the name: when there was an answer, reading everything tells, and
+   * other names go on until then.
+   */
+  #unsettled(name: string, error: RegistryError): void {
+    // several fail together: the first one tells
+    if (this.#registry.state === 'down') return;
+    if (error.status === undefined || error.code === 'rate-limited') return this.#trouble(error);
+    this.#setbacks.note(
+      name,
+      READING,
+      { reason: 'RegistryFailed', message: `the registry does not show it: ${error.message}` },
+      this.#now(),
+    );
+    this.#options.onTrouble(FIRST_PAUSE_MS);
+  }
+
   /** One write after the other, each planned from what the registry shows by then, until nothing is left to do. @throws RegistryError on trouble */
   async #settle(name: string): Promise<void> {
     const { signal } = this.#abort;
@@ -256,54 +270,47 @@ export class Keeper {
     if (!this.#mayWrite()) return;
     // what is about to be changed may have been taken by somebody else since it was read
     await this.#view.read(name, signal);
+    this.#setbacks.forget(name, READING);
     for (let turn = 0; turn < TURNS && this.#mayWrite(); turn += 1) {
       const next = this.#nextWrite(this.#plan(name));
       if (next === undefined) return;
       const key = fingerprint(next);
-      if (done.has(key))
-        this.#block(next, { reason: 'NotKept', message: `the registry took it but shows something else: ${expectation(next.action)}` });
-      else await this.#write(next, next.action);
+      const setback = done.has(key) ? notKept(next.action) : await this.#write(next, next.action);
       done.add(key);
+      // a registry that can be read all the same failed because of this record only
       await this.#view.read(name, signal);
+      if (setback !== undefined) this.#setbacks.note(name, key, setback, this.#now());
     }
   }
 
-  async #write(step: Step, action: Write): Promise<void> {
+  /** @returns why it did not work, as far as is known: it may have been written all the same. @throws RegistryError when it has to wait */
+  async #write(step: Step, action: Write): Promise<Setback | undefined> {
     const { registry, onWrite } = this.#options;
     const report = { name: step.name, version: step.version, action: action.do };
     try {
       await perform(step, action, registry, this.#abort.signal);
       onWrite?.({ ...report, outcome: 'done' });
+      return undefined;
     } catch (error) {
       if (this.#abort.signal.aborted) throw error;
-      const trouble = error instanceof RegistryError && TROUBLE.has(error.code);
-      onWrite?.({ ...report, outcome: trouble ? 'unknown' : 'refused', message: messageOf(error) });
-      // it may have been written all the same: everything is read again before the next write
-      if (trouble) throw error;
-      this.#block(step, setbackOf(error));
+      const unknown = error instanceof RegistryError && UNKNOWN.has(error.code);
+      onWrite?.({ ...report, outcome: unknown ? 'unknown' : 'refused', message: messageOf(error) });
+      if (error instanceof RegistryError && error.code === 'rate-limited') throw error;
+      return setbackOf(error);
     }
   }
 
   #nextWrite(steps: readonly Step[]): (Step & { readonly action: Write }) | undefined {
     const now = this.#now();
     return steps.find((step): step is Step & { readonly action: Write } => {
-      if (!isWrite(step.action)) return false;
-      const blocked = this.#blocked.get(step.name)?.get(fingerprint(step));
-      return blocked === undefined || blocked.until <= now;
+      return isWrite(step.action) && !this.#setbacks.holds(step.name, fingerprint(step), now);
     });
-  }
-
-  #block(step: Step, setback: Setback): void {
-    const key = fingerprint(step);
-    const blocked = this.#blocked.get(step.name) ?? new Map<string, Blocked>();
-    const tries = (blocked.get(key)?.tries ?? 0) + 1;
-    blocked.set(key, { setback, tries, until: this.#now() + Math.min(FIRST_RETRY_MS * 2 ** (tries - 1), LONGEST_RETRY_MS) });
-    this.#blocked.set(step.name, blocked);
   }
 
   #trouble(error: unknown): void {
     const { message, retryAfterMs } = error instanceof RegistryError ? error : { message: String(error), retryAfterMs: undefined };
-    const waitMs = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, LONGEST_PAUSE_MS);
+    const waitMs = Math.max(pause, Math.min(retryAfterMs ?? 0, LONGEST_ASKED_PAUSE_MS));
     this.#pauses += 1;
     if (this.#registry.state === 'up') this.#options.log.warn({ url: this.#registry.url, reason: message }, 'the registry does not answer');
     const since = this.#registry.state === 'down' ? this.#registry.since : this.#time();
@@ -319,7 +326,7 @@ export class Keeper {
     this.#noteEnds(facts, world);
     const steps = planName(facts, world);
     this.#noteAdoptions(steps);
-    this.#forgetBlocks(name, steps);
+    this.#setbacks.retain(name, new Set([READING, ...steps.map(fingerprint)]));
     if (steps.length === 0) this.#steps.delete(name);
     else this.#steps.set(name, steps);
     this.#options.answers.want(name, targetsOf(steps));
@@ -360,14 +367,6 @@ export class Keeper {
     }
   }
 
-  #forgetBlocks(name: string, steps: readonly Step[]): void {
-    const blocked = this.#blocked.get(name);
-    if (blocked === undefined) return;
-    const planned = new Set(steps.map(fingerprint));
-    for (const key of blocked.keys()) if (!planned.has(key)) blocked.delete(key);
-    if (blocked.size === 0) this.#blocked.delete(name);
-  }
-
   #time(): string {
     return new Date(this.#now()).toISOString();
   }
@@ -386,12 +385,14 @@ function fingerprint({ version, action }: Step): string {
   return JSON.stringify([version, action]);
 }
 
-function expectation(action: Write): string {
-  return action.do === 'edit' ? `it differs in ${action.changed.slice(0, 5).join(', ')}` : `"${action.do}" had no effect`;
+function notKept(action: Write): Setback {
+  const what = action.do === 'edit' ? `it differs in ${action.changed.slice(0, 5).join(', ')}` : `"${action.do}" had no effect`;
+  return { reason: 'NotKept', message: `the registry took it but shows something else: ${what}` };
 }
 
 function setbackOf(error: unknown): Setback {
   if (!(error instanceof RegistryError)) return { reason: 'NotWritten', message: `it cannot be written: ${messageOf(error)}` };
+  if (UNKNOWN.has(error.code)) return { reason: 'RegistryFailed', message: `the registry fails to take it: ${error.message}` };
   const advice = error.code === 'unauthorized' ? ': REGISTRY_JWT_SEED_FILE must hold the seed that the registry runs with' : '';
   return { reason: 'RegistryRefused', message: `the registry refuses it: ${error.message}${advice}` };
 }

@@ -1,6 +1,7 @@
 import PQueue from 'p-queue';
 import type { Log } from '../../lib/log.ts';
 import { afterProbe, judge, nextProbeIn, reachOf, unasked, type Answer, type Judgement, type Reach, type Verdict } from './answers.ts';
+import { steadyNow } from './steady.ts';
 import { targetKey, type Address, type Target } from './target.ts';
 
 /** One handshake; throws only the signal's reason. */
@@ -59,7 +60,7 @@ export class Prober {
 
   constructor(options: ProberOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? steadyNow;
     this.#random = options.random ?? Math.random;
     const concurrency = PROBES_AT_A_TIME;
     const failing = new PQueue({ concurrency, interval: 1000, intervalCap: FAILING_PER_SECOND });

@@ -2,6 +2,7 @@ import type { UnreadableRecord } from '../../lib/registry-api/answers.ts';
 import type { ToolInventory } from './answers.ts';
 import type { DeclarationFault } from './declaration.ts';
 import { defined } from './defined.ts';
+import type { OnDelete } from './record.ts';
 
 export const conditionTypes = ['Accepted', 'Reachable', 'Advertised', 'Published'] as const;
 
@@ -42,6 +43,8 @@ export interface DeclarationStatus {
   readonly nextProbeAt?: string;
   /** RFC 3339; only while its declaration is gone and may still come back */
   readonly withdrawAt?: string;
+  /** what becomes of its record when the declaration goes; absent when it is withdrawn */
+  readonly onDelete?: Exclude<OnDelete, 'delete'>;
 }
 
 export interface RegistryState {

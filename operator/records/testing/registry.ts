@@ -47,6 +47,10 @@ export class SimulatedRegistry {
   down = false;
   /** refuses what is done, or done to this version */
   refuses: string | undefined;
+  /** fails, with an answer, when this version is written */
+  breaksOn: string | undefined;
+  /** fails, with an answer, when this name is asked for */
+  breaksAt: string | undefined;
   /** takes edits and keeps none */
   forgets = false;
   /** versions whose records come in a shape that nobody knows, and whether such a record tells its name in lists of all */
@@ -78,12 +82,13 @@ export class SimulatedRegistry {
         yield* shown(await ask(all), options);
       },
       versions: (name, options) =>
-        ask(() =>
-          shown(
+        ask(() => {
+          if (name === this.breaksAt) throw broken();
+          return shown(
             all().filter(({ server }) => server.name === name),
             options,
-          ),
-        ),
+          );
+        }),
       publish: (document) => ask(() => this.#publish(by, document)),
       edit: (document) => ask(() => this.#edit(by, document)),
       setStatus: (change) => ask(() => this.#setStatus(by, change)),
@@ -159,12 +164,17 @@ export class SimulatedRegistry {
     const deed = { by, did, name, version, before: this.#rows.get(key({ name, version }))?.server };
     this.onWrite(deed);
     this.deeds.push(deed);
+    if (this.breaksOn === version) throw broken();
     if (this.refuses === did || this.refuses === version) throw new RegistryError('refused', 'not like this');
   }
 
   #versionsOf(name: string): Row[] {
     return [...this.#rows.values()].filter((row) => row.name === name);
   }
+}
+
+function broken(): RegistryError {
+  return new RegistryError('unavailable', 'Internal Server Error', { status: 500 });
 }
 
 function key({ name, version }: { name: string; version: string }): string {
