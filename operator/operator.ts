@@ -83,6 +83,8 @@ class RunningOperator implements Operator {
   #reportTimer: NodeJS.Timeout | undefined;
   #resyncing: Promise<void> | undefined;
   #reportTook = 0;
+  /** why STATUS_FILE cannot be written */
+  #unwritten: string | undefined;
   #closed = false;
 
   constructor(parts: Parts) {
@@ -189,13 +191,28 @@ class RunningOperator implements Operator {
     const view = reporter.view(this.#keeper, this.#prober.selfSuspicion);
     this.#view = view;
     metrics.shows(view);
-    try {
-      for (const listener of this.#listeners) listener(view);
-      this.#reportTook = performance.now() - startedAt;
-      await file.write(view);
-    } catch (error) {
-      log.error({ err: error }, 'the status could not be told, or not written to STATUS_FILE');
+    for (const listener of this.#listeners) {
+      try {
+        listener(view);
+      } catch (error) {
+        log.error({ err: error }, 'the status could not be told');
+      }
     }
+    this.#reportTook = performance.now() - startedAt;
+    await file.write(view).then(
+      () => this.#noteWritten(undefined),
+      (error: NodeJS.ErrnoException) => this.#noteWritten(error),
+    );
+  }
+
+  /** A disk that is full or read-only is told once, not with each change. */
+  #noteWritten(error: NodeJS.ErrnoException | undefined): void {
+    const { log, settings } = this.#parts;
+    const reason = error?.code ?? error?.message;
+    if (reason === this.#unwritten) return;
+    this.#unwritten = reason;
+    if (reason === undefined) log.info({ file: settings.STATUS_FILE }, 'the status is written again');
+    else log.error({ err: error, file: settings.STATUS_FILE }, 'STATUS_FILE cannot be written; all else goes on');
   }
 
   #awaitDue(): void {

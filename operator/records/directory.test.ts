@@ -178,3 +178,13 @@ test('credentials are files of their own, and one that is malformed is none', as
   expect(await source.credentials({ name: 'broken' })).toBeUndefined();
   expect(await source.credentials({ name: 'absent' })).toBeUndefined();
 });
+
+test('a broken file from the future is a broken file after a while, and others are complete without it', async () => {
+  await put('weather', '{"name": ');
+  const future = Date.now() / 1000 + 86_400;
+  await utimes(join(catalog, 'weather', 'server.json'), future, future);
+  await start();
+  expect(latest().incomplete).toContain('weather');
+  await until(() => latest().incomplete === undefined);
+  expect(declared('weather')?.document).toMatchObject({ unusable: 'InvalidJson' });
+});

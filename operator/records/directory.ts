@@ -24,10 +24,16 @@ export const MAX_FILE_BYTES = 1024 * 1024;
 
 /** Files are read this long after an event, so that a copied directory is read once. */
 const SETTLE_MS = 20;
-/** A file that is no JSON and younger than this is probably still being written. */
+/** A file that is no JSON and younger than this is probably still being written; but not for ever, whatever its times say. */
 const WRITING_MS = 200;
+const LONGEST_WRITING_MS = 2_000;
 /** Everything is looked at again this often: network file systems send no events. */
 const REREAD_MS = 5_000;
+
+/** These say something about this machine, not about the file. */
+const OUR_TROUBLE: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EIO', 'ESTALE', 'EAGAIN', 'EINTR']);
+/** Paths that are named when many cannot be read. */
+const MOST_NAMED = 5;
 
 /** Directories read together: enough to keep the disk busy, few enough for any limit of open files. */
 const READ_AT_A_TIME = 32;
@@ -50,6 +56,8 @@ export class DirectorySource implements Source {
   readonly #options: DirectoryOptions;
   readonly #policy: AddressPolicy;
   readonly #files = new Map<string, Remembered>();
+  /** since when files look as if they were being written, ms */
+  readonly #writtenSince = new Map<string, number>();
   #last: Snapshot | undefined;
   #watcher: FSWatcher | undefined;
   #changed: (snapshot: Snapshot) => void = () => {};
@@ -142,30 +150,39 @@ export class DirectorySource implements Source {
     const unfinished: string[] = [];
     const declarations: RawDeclaration[] = [];
     this.#forgetOthers(new Set(entries));
+    const before = new Map(this.#last?.declarations.map((declaration) => [declaration.source, declaration]));
     const visible = entries.filter((name) => !name.startsWith('.')).toSorted(compareText);
     for (let from = 0; from < visible.length; from += READ_AT_A_TIME) {
-      const some = visible.slice(from, from + READ_AT_A_TIME).map((entry) => this.#declaration(entry, unfinished));
+      const some = visible.slice(from, from + READ_AT_A_TIME).map((entry) => this.#declaration(entry, before, unfinished));
       for (const declaration of await Promise.all(some)) if (declaration !== undefined) declarations.push(declaration);
     }
     if (unfinished.length === 0) return { declarations };
     this.#schedule(WRITING_MS);
-    return { declarations, incomplete: `being written: ${unfinished.join(', ')}` };
+    const named = unfinished.slice(0, MOST_NAMED).join(', ');
+    const more = unfinished.length > MOST_NAMED ? ` and ${unfinished.length - MOST_NAMED} more` : '';
+    return { declarations, incomplete: `not readable at the moment: ${named}${more}; until they are, nothing is withdrawn` };
   }
 
   /** What was in a directory that vanished says nothing about a new one of its name. */
   #forgetOthers(entries: ReadonlySet<string>): void {
-    for (const path of this.#files.keys()) {
-      if (!entries.has(basename(dirname(path)))) this.#files.delete(path);
+    for (const path of [...this.#files.keys(), ...this.#writtenSince.keys()]) {
+      if (entries.has(basename(dirname(path)))) continue;
+      this.#files.delete(path);
+      this.#writtenSince.delete(path);
     }
   }
 
-  async #declaration(entry: string, unfinished: string[]): Promise<RawDeclaration | undefined> {
+  async #declaration(
+    entry: string,
+    before: ReadonlyMap<string, RawDeclaration>,
+    unfinished: string[],
+  ): Promise<RawDeclaration | undefined> {
     const { directory } = this.#options;
     const source = `${basename(directory)}/${entry}/server.json`;
     const document = await this.#file(join(directory, entry, 'server.json'), unfinished);
     if (document === undefined) return undefined;
     const settings = (await this.#file(join(directory, entry, 'toolyard.json'), unfinished)) ?? { found: NO_SETTINGS };
-    const last = this.#last?.declarations.find((known) => known.source === source);
+    const last = before.get(source);
     const same = last?.document === document.found && last.settings === settings.found;
     return same
       ? last
@@ -179,48 +196,64 @@ export class DirectorySource implements Source {
     try {
       // a pipe must not make the operator wait for a writer
       file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-      const read = await readHandle(file, known);
-      if (read === undefined) {
+      const { young, ...read } = await readHandle(file, known);
+      if (young && this.#isBeingWritten(path)) {
         unfinished.push(path);
         return known;
       }
+      if (!young) this.#writtenSince.delete(path);
       this.#files.set(path, read);
       return read;
     } catch (error) {
-      const code = codeOf(error);
-      this.#files.delete(path);
-      if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-      // the same object for the same fault: it is no change
-      const found =
-        known !== undefined && 'unusable' in known.found
-          ? known.found
-          : unusable('Unreadable', `it cannot be read (${code}): check its permissions`);
-      const remembered = { look: code, found, createdAt: known?.createdAt ?? 0 };
-      this.#files.set(path, remembered);
-      return remembered;
+      return this.#unread(path, codeOf(error), unfinished);
     } finally {
       await file?.close();
     }
+  }
+
+  #unread(path: string, code: string, unfinished: string[]): Omit<Remembered, 'look'> | undefined {
+    const known = this.#files.get(path);
+    if (OUR_TROUBLE.has(code)) {
+      unfinished.push(path);
+      return known;
+    }
+    // the same object for the same fault: it is no change
+    if (known?.look === code) return known;
+    this.#files.delete(path);
+    this.#writtenSince.delete(path);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    const found = unusable('Unreadable', `it cannot be read (${code}): check its permissions`);
+    const remembered = { look: code, found, createdAt: known?.createdAt ?? 0 };
+    this.#files.set(path, remembered);
+    return remembered;
+  }
+
+  /** A file that stays broken is a broken file, even when it is written again and again: others must not wait for it. */
+  #isBeingWritten(path: string): boolean {
+    const now = performance.now();
+    const since = this.#writtenSince.get(path) ?? now;
+    this.#writtenSince.set(path, since);
+    return now - since < LONGEST_WRITING_MS;
   }
 }
 
 const NO_SETTINGS: Found = { value: {} };
 
-/** @returns undefined for a file that is probably still being written */
-async function readHandle(file: FileHandle, known: Remembered | undefined): Promise<Remembered | undefined> {
+/** Reads a file unless it looks as before. A broken one that is `young` may still be being written. */
+async function readHandle(file: FileHandle, known: Remembered | undefined): Promise<Remembered & { readonly young: boolean }> {
   const stats = await file.stat();
   const { size, mtimeMs, ctimeMs, birthtimeMs, ino, dev } = stats;
   const look = [dev, ino, size, mtimeMs, ctimeMs].join(' ');
-  if (known?.look === look) return known;
+  if (known?.look === look) return { ...known, young: false };
   const createdAt = birthtimeMs > 0 ? birthtimeMs : mtimeMs;
-  if (!stats.isFile()) return { look, createdAt, found: unusable('Unreadable', 'it is not a regular file') };
+  if (!stats.isFile()) return { look, createdAt, young: false, found: unusable('Unreadable', 'it is not a regular file') };
   if (size > MAX_FILE_BYTES) {
     const message = `it has ${size} bytes; a registry takes at most ${MAX_FILE_BYTES}: is it the right file?`;
-    return { look, createdAt, found: unusable('TooLarge', message) };
+    return { look, createdAt, young: false, found: unusable('TooLarge', message) };
   }
   const found = parse(await readBounded(file));
-  const young = Date.now() - mtimeMs < WRITING_MS;
-  return 'unusable' in found && found.unusable === 'InvalidJson' && young ? undefined : { look, createdAt, found };
+  const broken = 'unusable' in found && found.unusable === 'InvalidJson';
+  return { look, createdAt, found, young: broken && Date.now() - mtimeMs < WRITING_MS };
 }
 
 async function readBounded(file: FileHandle): Promise<Buffer> {

@@ -261,7 +261,7 @@ describe('a registry that fails', () => {
       registry: {
         ...registry.port('x'),
         list: async function* () {
-          yield* await Promise.reject(new RegistryError('rate-limited', 'wait', { status: 429, retryAfterMs }));
+          yield* await Promise.reject<never[]>(new RegistryError('rate-limited', 'wait', { status: 429, retryAfterMs }));
         },
       },
       answers: new SimulatedInstall('x', registry).answers,

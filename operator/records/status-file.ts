@@ -1,6 +1,30 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { OperatorView } from './status.ts';
+import { z } from 'zod';
+import { conditionTypes, type OperatorView } from './status.ts';
+
+/** What is used of an earlier status. Somebody may have changed the file, or an operator of another version written it. */
+const earlierView = z.looseObject({
+  version: z.literal(1),
+  declarations: z.array(
+    z.looseObject({
+      source: z.string(),
+      name: z.string(),
+      version: z.string(),
+      conditions: z.array(
+        z.looseObject({
+          type: z.enum(conditionTypes),
+          status: z.enum(['True', 'False', 'Unknown']),
+          reason: z.string(),
+          message: z.string(),
+          lastTransitionTime: z.iso.datetime(),
+        }),
+      ),
+      faults: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+      tools: z.object({ count: z.number(), digest: z.string(), names: z.array(z.string()) }).optional(),
+    }),
+  ),
+});
 
 /** Keeps one file equal to what the operator knows: written as a whole, and only when something changed. */
 export class StatusFile {
@@ -16,8 +40,8 @@ export class StatusFile {
   /** What an operator wrote before, so that times of transitions outlive it; undefined when there is none that can be read. */
   async read(): Promise<OperatorView | undefined> {
     try {
-      const view = JSON.parse(await readFile(this.#path, 'utf8')) as OperatorView;
-      return view.version === 1 && Array.isArray(view.declarations) ? view : undefined;
+      const view: unknown = JSON.parse(await readFile(this.#path, 'utf8'));
+      return earlierView.safeParse(view).success ? (view as OperatorView) : undefined;
     } catch {
       return undefined;
     }
