@@ -12,21 +12,24 @@ export type ExitCode = (typeof exit)[keyof typeof exit];
 
 export const exitHelp = `Exit codes:
   0  done
-  1  the answer is no: faults found, not published, a tool reported an error, something did not start
+  1  no: faults found, not published, a tool reported an error, no start
   2  wrong usage: an option, an argument or a setting
   3  not found: no such record, tool, file or directory
   4  not reachable: the registry or a server did not answer
   5  in use: a port or the state directory is held by another process`;
 
-/** An end that the user can do something about. `message` says what happened and with which value, `next` what to do about it. */
+/** An end that the user can do something about: what happened and with which value, what belongs to it, what to do about it. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code: ExitCode;
+  /** one line each */
+  readonly details: readonly string[];
   readonly next: string | undefined;
 
-  constructor(code: ExitCode, message: string, options: { next?: string; cause?: unknown } = {}) {
+  constructor(code: ExitCode, message: string, options: { details?: readonly string[]; next?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.code = code;
+    this.details = options.details ?? [];
     this.next = options.next;
   }
 }

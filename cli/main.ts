@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { version } from '../lib/version.ts';
 import { CliError, exit, exitHelp, type ExitCode } from './exit.ts';
 import { stateDir } from './stack/state-dir.ts';
@@ -32,8 +32,9 @@ const program = new Command('toolyard')
   .description('Runs and inspects the tool layer for agents: declared MCP servers, a registry kept equal to them, fetch and sandbox.')
   .version(version)
   .exitOverride()
-  .showHelpAfterError('(add --help for what it accepts)')
-  .configureHelp({ showGlobalOptions: true })
+  .configureHelp({ minWidthToWrap: 20 })
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'toolyard:')) })
+  .showHelpAfterError('  add --help for what it accepts')
   .addHelpText('after', `\n${exitHelp}\n\nNO_COLOR switches colours off. Documentation: README.md`);
 
 const json = () => new Option('--json', 'print JSON instead of text, one document a line');
@@ -55,10 +56,14 @@ program
   .addHelpText(
     'after',
     `
-Settings of the parts are passed on from the environment, for example WITHDRAW_AFTER_SECONDS, FETCH_ALLOW_ORIGINS or LOG_LEVEL;
-node mcp-servers/fetch/main.ts --help lists those of fetch. Ports, addresses and files are set by toolyard up itself.
+Settings of the parts are passed on from the environment: for example
+WITHDRAW_AFTER_SECONDS, PROBE_INTERVAL_SECONDS (here 5 unless set),
+FETCH_ALLOW_ORIGINS. docs/configuration.md lists them all. Ports, addresses and
+files are set by toolyard up itself.
 
-Exits with 0 after Ctrl-C or SIGTERM, 1 when something did not start, 5 when a port or the state directory is in use.`,
+Exits with 0 after Ctrl-C or SIGTERM, 1 when something did not start, 2 when a
+setting is wrong, 3 without a catalog, 5 when a port or the state directory is
+in use.`,
   )
   .action(
     run(async (terminal, options: UpOptions) => {
@@ -88,7 +93,7 @@ program
   .command('validate')
   .summary('check declarations without a registry')
   .description('Checks every declaration in a directory against the rules of the registry, offline, and lists every fault of every file.')
-  .argument('[dir]', 'directory of declarations, or one server.json', join(home, 'catalog'))
+  .addArgument(new Argument('[dir]', 'directory of declarations, or one server.json').default(join(home, 'catalog'), 'catalog'))
   .option('--local', 'accept addresses on this machine as remotes, as toolyard up does')
   .addOption(json())
   .addHelpText('after', '\nExits with 0 without faults, 1 with faults, 3 when the directory is not there.')
@@ -106,7 +111,7 @@ program
   .addOption(state())
   .addOption(registry())
   .addOption(json())
-  .addHelpText('after', '\nExits with 0, or 3 when there is no status yet.')
+  .addHelpText('after', '\nExits with 0, 3 when there is no status yet, 4 when the registry does not\nanswer.')
   .action(
     run(async (terminal, options: Common & { state: string; registry?: string }) => {
       const { servers } = await import('./servers.ts');
@@ -121,7 +126,7 @@ program
   .argument('<name>', 'name of a record, its part after the slash, or the path of its file')
   .addOption(state())
   .addOption(json())
-  .addHelpText('after', '\nExits with 0 when it is published, 1 when it is not, 3 when nothing of that name is declared.')
+  .addHelpText('after', '\nExits with 0 when it is published, 1 when it is not, 3 when nothing of that name\nis declared.')
   .action(
     run(async (terminal, options: Common & { state: string }, name: string) => {
       const { explain } = await import('./explain.ts');
@@ -140,7 +145,10 @@ program
   .addOption(state())
   .addOption(registry())
   .addOption(json())
-  .addHelpText('after', '\nExits with 0, 1 when the tool reports an error, 3 without such a server or tool, 4 when nobody answers.')
+  .addHelpText(
+    'after',
+    '\nExits with 0, 1 when the tool reports an error, 2 for wrong arguments, 3 without\nsuch a server or tool, 4 when nobody answers.',
+  )
   .action(
     run(async (terminal, options: CallOptions, ...[name, tool, words]: [string, string | undefined, string[]]) => {
       const { call } = await import('./call/call.ts');
@@ -173,17 +181,22 @@ function run<A extends Arguments>(action: (terminal: Terminal, ...args: A) => Pr
   };
 }
 
-function report({ message, next, code }: CliError, terminal: Terminal): ExitCode {
-  terminal.data({ error: { message, ...(next !== undefined && { next }) } });
-  terminal.note(`${terminal.paint.bad('toolyard:')} ${safe(message)}`);
-  if (next !== undefined) terminal.note(`  ${safe(next, { lines: true })}`);
+function report({ message, details, next, code }: CliError, terminal: Terminal): ExitCode {
+  terminal.data({ error: { message, ...(details.length > 0 && { details }), ...(next !== undefined && { next }) } });
+  terminal.note(`${terminal.paintNote.bad('toolyard:')} ${safe(message)}`);
+  for (const detail of details) terminal.note(`    ${safe(detail)}`);
+  if (next !== undefined) terminal.note(`  ${safe(next)}`);
   return code;
 }
 
 /** A fault of toolyard itself: its stack is what a bug report needs. */
 function unexpected(error: unknown): CliError {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  return new CliError(exit.no, `unexpected: ${message}`, { next: `please report this with what follows\n${stack ?? ''}`, cause: error });
+  return new CliError(exit.no, `unexpected: ${message}`, {
+    details: (stack ?? '').split('\n').map((line) => line.trim()),
+    next: 'please report this with all of these lines',
+    cause: error,
+  });
 }
 
 function port(text: string): number {

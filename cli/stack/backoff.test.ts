@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { afterDeath } from './backoff.ts';
 
 test('a part that refuses its settings is not started again with the same ones', () => {
-  expect(afterDeath({ by: 2, ranMs: 100, before: 0, wasEverReady: false })).toMatchObject({ do: 'give up' });
+  expect(afterDeath({ by: 2, ranMs: 100, before: 0, wasEverReady: false })).toMatchObject({ do: 'give up', settings: true });
 });
 
 test('a part that never became ready is given up after four deaths, not before', () => {
   expect(afterDeath({ by: 1, ranMs: 100, before: 2, wasEverReady: false })).toMatchObject({ do: 'restart' });
-  expect(afterDeath({ by: 1, ranMs: 100, before: 3, wasEverReady: false })).toMatchObject({ do: 'give up' });
+  expect(afterDeath({ by: 1, ranMs: 100, before: 3, wasEverReady: false })).toMatchObject({ do: 'give up', settings: false });
 });
 
 test('a part that was ready once is restarted for ever, after half a second to half a minute', () => {

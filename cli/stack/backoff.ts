@@ -16,12 +16,19 @@ export interface Death {
   readonly wasEverReady: boolean;
 }
 
-export type AfterDeath = { do: 'restart'; delayMs: number; deaths: number } | { do: 'give up'; why: string };
+export type AfterDeath =
+  | { do: 'restart'; delayMs: number; deaths: number }
+  /** `settings`: it refused them */
+  | { do: 'give up'; why: string; settings: boolean };
 
 /** What to do about a child process that ended without being asked to. */
 export function afterDeath(death: Death): AfterDeath {
   const deaths = death.ranMs >= RECOVERED_MS ? 1 : death.before + 1;
-  if (death.by === BAD_SETTINGS && !death.wasEverReady) return { do: 'give up', why: 'it refused its settings' };
-  if (!death.wasEverReady && deaths >= GIVE_UP_AFTER) return { do: 'give up', why: `it ended ${deaths} times without ever being ready` };
+  if (death.by === BAD_SETTINGS && !death.wasEverReady) {
+    return { do: 'give up', why: 'it refused its settings', settings: true };
+  }
+  if (!death.wasEverReady && deaths >= GIVE_UP_AFTER) {
+    return { do: 'give up', why: `it ended ${deaths} times without ever being ready`, settings: false };
+  }
   return { do: 'restart', delayMs: Math.min(FIRST_DELAY_MS * 2 ** (deaths - 1), LONGEST_DELAY_MS), deaths };
 }

@@ -6,7 +6,8 @@ export type PartState =
   /** it runs and says itself that it cannot do its job; the reason says what to do */
   | { is: 'unready'; reason: string }
   | { is: 'restarting'; why: string; delayMs: number }
-  | { is: 'failed'; why: string; lastLines: readonly string[] }
+  /** given up; `settings`: it refused them */
+  | { is: 'failed'; why: string; settings: boolean; lastLines: readonly string[] }
   | { is: 'stopped' };
 
 /** What a part said to GET /readyz. */

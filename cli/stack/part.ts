@@ -68,7 +68,8 @@ export class Part {
       if (this.#stopping.signal.aborted) return;
       const plan = afterDeath({ by, ranMs: performance.now() - started, before: this.#deaths, wasEverReady: this.#wasEverReady });
       if (plan.do === 'give up') {
-        this.#become({ is: 'failed', why: `${describeEnd(by)}; ${plan.why}`, lastLines: lastLines(this.spec.log, 5) });
+        const { why, settings } = plan;
+        this.#become({ is: 'failed', why: `${describeEnd(by)}; ${why}`, settings, lastLines: lastLines(this.spec.log, 5) });
         return;
       }
       this.#deaths = plan.deaths;

@@ -1,61 +1,46 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
+import { processFacts, type ProcessFacts } from './proc.ts';
 
 const HOST = '127.0.0.1';
 const LISTEN = '0A';
 
-/** A process that listens on a port. */
-export interface Holder {
-  readonly pid: number;
-  /** its command line, arguments joined by blanks */
-  readonly command: string;
-}
+/** Ports that can be listened on now, or the first of those asked for that cannot. */
+export type Choice<Name extends string> =
+  | { readonly is: 'free'; readonly ports: Readonly<Record<Name, number>> }
+  /** `forbidden`: this user may not listen there */
+  | { readonly is: 'taken' | 'forbidden'; readonly name: Name; readonly port: number };
 
-/** Whether a process may listen on 127.0.0.1:port now. */
-export async function isFree(port: number): Promise<boolean> {
-  try {
-    await close(await listen(port));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Fills in every 0 with a port that is free now; all are held at once while choosing, so no two are alike. */
-export async function choosePorts<T extends Record<string, number>>(wanted: T): Promise<T> {
+/** Tries the ports that are wanted on 127.0.0.1, and takes any free one for each 0. All are held at once meanwhile, so no two are alike. */
+export async function choosePorts<Name extends string>(wanted: Readonly<Record<Name, number>>): Promise<Choice<Name>> {
   const held: Server[] = [];
-  const chosen: Record<string, number> = {};
-  for (const [name, port] of Object.entries(wanted)) {
-    if (port !== 0) {
-      chosen[name] = port;
-      continue;
+  const ports: Record<Name, number> = { ...wanted };
+  try {
+    // those asked for first, so that none of them is taken for a 0
+    for (const name of namesOf(wanted).toSorted((a, b) => wanted[b] - wanted[a])) {
+      const server = await listen(wanted[name]);
+      if (typeof server === 'string') return { is: server, name, port: wanted[name] };
+      held.push(server);
+      ports[name] = portOf(server);
     }
-    const server = await listen(0);
-    held.push(server);
-    chosen[name] = portOf(server);
+    return { is: 'free', ports };
+  } finally {
+    await Promise.all(held.map(close));
   }
-  await Promise.all(held.map(close));
-  return chosen as T;
 }
 
 /**
  * Who listens on a port, from Linux's /proc. `undefined` where that cannot be told: on other systems, or when the process belongs to
  * another user.
  */
-export async function holderOf(port: number): Promise<Holder | undefined> {
+export async function holderOf(port: number): Promise<ProcessFacts | undefined> {
   const inodes = new Set([...(await listenersIn('/proc/net/tcp', port)), ...(await listenersIn('/proc/net/tcp6', port))]);
   if (inodes.size === 0) return undefined;
   for (const entry of await readdir('/proc')) {
     const pid = Number(entry);
-    if (Number.isInteger(pid) && (await holdsSocket(pid, inodes))) return { pid, command: await commandOf(pid) };
+    if (Number.isInteger(pid) && (await holdsSocket(pid, inodes))) return processFacts(pid);
   }
   return undefined;
-}
-
-/** A running process's command line, empty when it is gone or hidden. */
-export async function commandOf(pid: number): Promise<string> {
-  const raw = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return raw.split('\0').filter(Boolean).join(' ');
 }
 
 async function listenersIn(table: string, port: number): Promise<string[]> {
@@ -77,16 +62,24 @@ async function holdsSocket(pid: number, sockets: ReadonlySet<string>): Promise<b
   return false;
 }
 
-function listen(port: number): Promise<Server> {
+function listen(port: number): Promise<Server | 'taken' | 'forbidden'> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve('taken');
+      else if (error.code === 'EACCES') resolve('forbidden');
+      else reject(error);
+    });
     server.listen({ port, host: HOST, exclusive: true }, () => resolve(server));
   });
 }
 
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
+}
+
+function namesOf<Name extends string>(record: Readonly<Record<Name, unknown>>): Name[] {
+  return Object.keys(record) as Name[];
 }
 
 function portOf(server: Server): number {

@@ -2,19 +2,17 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { destination } from 'pino';
-import { z } from 'zod';
-import { ConfigError, readConfig } from '../../lib/config.ts';
 import { createLog } from '../../lib/log.ts';
-import { operatorSettings, type OperatorSettings } from '../../operator/config.ts';
+import type { OperatorSettings } from '../../operator/config.ts';
 import type { Operator, startOperator } from '../../operator/operator.ts';
 import { CliError, exit } from '../exit.ts';
 import { isSettled, partNames, type PartName, type StackModel } from './model.ts';
 import { Part, type PartSpec } from './part.ts';
 import type { PartState } from './part-state.ts';
-import { choosePorts, holderOf, isFree } from './ports.ts';
-import { hasStaleLock, inUse, prepareStateDir, rotateLog, runningUp, takeLock, type Running, type StateDir } from './state-dir.ts';
-
-export type Ports = Readonly<Record<PartName, number>>;
+import { choosePorts, holderOf, type Choice } from './ports.ts';
+import { processFacts } from './proc.ts';
+import { addressOf, correctThem, environmentOf, readSettings, type Ports } from './settings.ts';
+import { boundLog, hasStaleLock, prepareStateDir, rotateLog, takeLock, type StateDir } from './state-dir.ts';
 
 export interface StackOptions {
   /** the checkout: where the parts' programs are */
@@ -71,7 +69,7 @@ export class Stack {
     this.#operatorModule = import('../../operator/operator.ts');
   }
 
-  /** @throws CliError `notFound` without a catalog, `inUse`, `usage` for a wrong setting of the operator, or `no` when the state directory cannot be written */
+  /** @throws CliError `notFound` without a catalog, `inUse`, `usage` for wrong settings, or `no` when a port or the state directory is not for this user */
   static async start(options: StackOptions): Promise<Stack> {
     const { state, catalog } = options;
     if (statSync(catalog, { throwIfNoEntry: false })?.isDirectory() !== true) {
@@ -79,13 +77,10 @@ export class Stack {
         next: 'name the directory of declarations with --catalog DIR',
       });
     }
-    const other = runningUp(state);
-    await requireFree(options.ports, state, other);
-    if (other !== undefined) throw inUse(state, other);
-    const ports = await choosePorts(options.ports);
-    const settings = operatorSettingsOf(ports, options);
+    const ports = await freePorts(options);
+    const settings = readSettings(ports, options);
     prepareStateDir(state);
-    const lock = await takeLock(state, { catalog, registry: addressOf(ports.registry) });
+    const lock = takeLock(state, { catalog, registry: addressOf(ports.registry) });
     return new Stack(options, { ports, settings, release: () => lock.release() });
   }
 
@@ -132,10 +127,13 @@ export class Stack {
     rotateLog(log);
     const operatorModule = await this.#operatorModule;
     const operator = await operatorModule.startOperator(this.#settings, {
-      log: createLog('operator', 'info', destination({ dest: log, append: true })),
+      log: createLog('operator', 'info', destination({ dest: log, append: true, mode: 0o600 })),
     });
     this.#operator = operator;
-    const look = (): void => this.#become({ operator: { is: 'running', view: operator.view(), ready: operator.ready().ready } });
+    const look = (): void => {
+      boundLog(log);
+      this.#become({ operator: { is: 'running', view: operator.view(), ready: operator.ready().ready } });
+    };
     operator.onChange(look);
     this.#patience = setTimeout(() => this.#settled.resolve(), PATIENCE_MS);
     look();
@@ -144,18 +142,21 @@ export class Stack {
   #become(change: Partial<StackModel>): void {
     this.#model = { ...this.#model, ...change };
     this.#options.onChange(this.#model);
-    const failure = failureIn(this.#model);
+    const failure = failureIn(this.#model, this.#options.state);
     if (failure !== undefined) this.#failure.resolve(failure);
     if (isSettled(this.#model)) this.#settled.resolve();
   }
 }
 
 /** A part that was given up. */
-function failureIn({ parts }: StackModel): CliError | undefined {
+function failureIn({ parts }: StackModel, dir: StateDir): CliError | undefined {
   for (const name of partNames) {
     const state = parts[name];
     if (state.is !== 'failed') continue;
-    return new CliError(exit.no, `${name} does not start: ${state.why}`, { next: ['its last words:', ...state.lastLines].join('\n  ') });
+    return new CliError(state.settings ? exit.usage : exit.no, `${name} does not start: ${state.why}; its last words:`, {
+      details: state.lastLines,
+      next: state.settings ? correctThem : `its log says more: ${dir.log(name)}`,
+    });
   }
   return undefined;
 }
@@ -172,75 +173,51 @@ function mayOperate({ parts }: StackModel): boolean {
   );
 }
 
-async function requireFree(ports: Ports, state: StateDir, other: Running | undefined): Promise<void> {
-  // the parts of a killed `up` need a moment to notice; those of a living one are there to stay
-  const until = performance.now() + (other === undefined && hasStaleLock(state) ? LEFTOVERS_MS : 0);
-  for (const name of partNames) {
-    const port = ports[name];
-    if (port === 0) continue;
-    while (!(await isFree(port))) {
-      if (performance.now() >= until) throw await portInUse(name, port, other);
-      await wait(LOOK_EVERY_MS);
-    }
+async function freePorts({ ports: wanted, state }: StackOptions): Promise<Ports> {
+  // the parts of an `up` that was killed need a moment to notice
+  const until = performance.now() + (hasStaleLock(state) ? LEFTOVERS_MS : 0);
+  for (;;) {
+    const choice = await choosePorts(wanted);
+    if (choice.is === 'free') return choice.ports;
+    if (choice.is === 'forbidden' || performance.now() >= until) throw await portRefused(choice, wanted);
+    await wait(LOOK_EVERY_MS);
   }
 }
 
-async function portInUse(name: PartName, port: number, up: Running | undefined): Promise<CliError> {
-  const holder = await holderOf(port);
-  const who = holder === undefined ? 'another process' : `process ${holder.pid} (${holder.command || 'its command is hidden'})`;
-  const ofUp = up === undefined ? '' : `, which belongs to the toolyard up that runs as process ${up.pid} (${up.command})`;
-  return new CliError(exit.inUse, `port ${port} for ${name} is held by ${who}${ofUp}`, {
+async function portRefused({ is, name, port }: Exclude<Choice<PartName>, { is: 'free' }>, wanted: Ports): Promise<CliError> {
+  const twin = partNames.find((other) => other !== name && wanted[other] === port);
+  if (twin !== undefined) {
+    return new CliError(exit.usage, `port ${port} is given to both ${twin} and ${name}`, {
+      next: 'give each its own; 0 takes any free one',
+    });
+  }
+  if (is === 'forbidden') {
+    return new CliError(exit.no, `this user may not listen on port ${port} for ${name}`, {
+      next: `give another one: --${name}-port, from 1024 on (0 takes any free one)`,
+    });
+  }
+  return new CliError(exit.inUse, `port ${port} for ${name} is held by ${await describeHolder(port)}`, {
     next: `stop that process, or give this one other ports: --registry-port, --fetch-port, --sandbox-port (0 takes any free one), and its own --state DIR`,
   });
 }
 
-/** Whoever presses Ctrl-C does not want calls to end first. An empty setting counts as unset. */
-const hostSettings = {
-  HOST: '127.0.0.1',
-  METRICS_PORT: 'off',
-  DRAIN_SECONDS: '0',
-  FINISH_SECONDS: '0.5',
-  TLS_CERT_FILE: '',
-  TLS_KEY_FILE: '',
-};
+async function describeHolder(port: number): Promise<string> {
+  const holder = await holderOf(port);
+  if (holder === undefined) return 'another process';
+  const parent = processFacts(holder.parent);
+  const ofUp = startsParts.test(parent.command) ? `, which belongs to process ${parent.pid} (${parent.command})` : '';
+  return `process ${holder.pid} (${holder.command || 'its command is hidden'})${ofUp}`;
+}
 
-function specOf(name: PartName, ports: Ports, { home, state, env }: StackOptions): PartSpec {
-  const own: Record<PartName, NodeJS.ProcessEnv> = {
-    registry: { DATABASE_FILE: state.database, JWT_PRIVATE_KEY_FILE: state.registrySeed, ALLOW_LOCAL_REMOTES: 'true' },
-    fetch: {},
-    sandbox: { SANDBOX_BACKEND: 'local', STATE_DIR: state.sandboxes, SANDBOX_HANDLE_KEY_FILE: state.sandboxKey },
-  };
+/** The command of a process that restarts its parts when they are ended: it is what has to be stopped. */
+const startsParts = /\bcli\/main\.ts\b/;
+
+function specOf(name: PartName, ports: Ports, options: StackOptions): PartSpec {
   return {
     name,
-    main: join(home, 'mcp-servers', name, 'main.ts'),
+    main: join(options.home, 'mcp-servers', name, 'main.ts'),
     url: addressOf(ports[name]),
-    log: state.log(name),
-    env: { ...env, ...own[name], ...hostSettings, PORT: String(ports[name]), NODE_COMPILE_CACHE: state.compileCache },
+    log: options.state.log(name),
+    env: environmentOf(name, ports, options),
   };
-}
-
-/** The addresses of the parts that ship, for the records that ship: the ports may be others than their toolyard.json says. */
-function operatorSettingsOf(ports: Ports, { catalog, state, env }: StackOptions): OperatorSettings {
-  const endpoints = Object.fromEntries(
-    (['fetch', 'sandbox'] as const).map((name) => [`dev.toolyard/${name}`, `${addressOf(ports[name])}/mcp`]),
-  );
-  try {
-    return readConfig(z.object(operatorSettings), {
-      ...env,
-      REGISTRY_URL: addressOf(ports.registry),
-      REGISTRY_JWT_SEED_FILE: state.registrySeed,
-      SOURCE: 'directory',
-      SOURCE_DIRECTORY: catalog,
-      STATUS_FILE: state.status,
-      ENDPOINTS: JSON.stringify(endpoints),
-      PUBLISH_ENDPOINT: 'true',
-    });
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    throw new CliError(exit.usage, error.message, { next: 'correct these variables in the environment, or unset them', cause: error });
-  }
-}
-
-function addressOf(port: number): string {
-  return `http://127.0.0.1:${port}`;
 }

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { CliError, exit } from '../exit.ts';
-import { commandOf } from './ports.ts';
+import { processFacts } from './proc.ts';
 
 /** What is under `.toolyard/`. Nothing but `up` and the processes that it starts writes here. */
 export interface StateDir {
@@ -77,7 +77,7 @@ function makeSecret(path: string): void {
 /** Written into the lock by the `up` that runs over this state directory; `servers`, `explain` and `call` read it. */
 export interface Running {
   readonly pid: number;
-  /** when that process started, in the kernel's ticks since boot; tells it from a later one with the same pid. Empty where there is no /proc */
+  /** tells it from a later process with the same pid; empty where there is no /proc */
   readonly started: string;
   readonly command: string;
   readonly catalog: string;
@@ -100,8 +100,9 @@ export function hasStaleLock(dir: StateDir): boolean {
  * Takes the state directory for this process.
  * @throws CliError `inUse`, naming the process that has it
  */
-export async function takeLock(dir: StateDir, about: { catalog: string; registry: string }): Promise<{ release(): void }> {
-  const mine: Running = { pid: process.pid, started: startOf(process.pid), command: await commandOf(process.pid), ...about };
+export function takeLock(dir: StateDir, about: { catalog: string; registry: string }): { release(): void } {
+  const { pid, started, command } = processFacts(process.pid);
+  const mine: Running = { pid, started, command, ...about };
   const draft = `${dir.lock}.${process.pid}.tmp`;
   const file = openSync(draft, 'w', 0o600);
   writeSync(file, JSON.stringify(mine));
@@ -123,8 +124,7 @@ export async function takeLock(dir: StateDir, about: { catalog: string; registry
   };
 }
 
-/** The refusal of a second `up` over one state directory. */
-export function inUse(dir: StateDir, other: Running | undefined): CliError {
+function inUse(dir: StateDir, other: Running | undefined): CliError {
   const who = other === undefined ? 'another process' : `process ${other.pid} (${other.command || 'toolyard up'})`;
   return new CliError(exit.inUse, `${who} already runs over the state directory ${dir.root}`, {
     next: 'stop it with Ctrl-C where it runs, or give this one its own --state DIR and ports',
@@ -155,21 +155,7 @@ function isAlive(lock: Running): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-  return startOf(lock.pid) === lock.started;
-}
-
-/**
- * Field 22 of /proc/PID/stat; the second field, the name, may hold blanks and brackets, so it is counted from its last bracket.
- * A zombie counts as gone.
- */
-function startOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? 'gone' : (fields[19] ?? '');
-  } catch {
-    return '';
-  }
+  return processFacts(lock.pid).started === lock.started;
 }
 
 /** A log file keeps this much, and one older file of the same size beside it. */

@@ -124,7 +124,10 @@ test('a second one names who has the state directory or a port, and touches noth
   const other = new Yard();
   const samePort = await toolyard('up', '--catalog', other.catalog, '--state', other.state, ...freePorts, '--registry-port', port);
   expect(samePort.code).toBe(5);
-  expect(samePort.stderr).toMatch(new RegExp(`port ${port} for registry is held by process \\d+ \\(.*mcp-servers/registry/main\\.ts\\)`));
+  const ofUp = `which belongs to process ${running.pid} \\(.*cli/main\\.ts up`;
+  expect(samePort.stderr).toMatch(
+    new RegExp(`port ${port} for registry is held by process \\d+ \\(.*mcp-servers/registry/main\\.ts\\), ${ofUp}`),
+  );
 
   const stranger = createServer();
   await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
@@ -133,6 +136,7 @@ test('a second one names who has the state directory or a port, and touches noth
   stranger.close();
   expect(taken.code).toBe(5);
   expect(taken.stderr).toContain(`port ${strange} for fetch is held by process ${process.pid} (`);
+  expect(taken.stderr).not.toContain('belongs to');
 
   expect(() => statSync(other.state)).toThrow(/ENOENT/);
   expect((await fetch(`${await running.registry()}/v0.1/ping`)).ok).toBe(true);
@@ -153,11 +157,11 @@ test('a part that dies is started again, and that is said', async () => {
 });
 
 test('a part that refuses its settings ends toolyard up with what it said', async () => {
-  const running = up({ env: { FETCH_ALLOW_ORIGINS: 'not an origin' } });
-  expect(await running.exited).toBe(1);
-  const last = running.events.at(-1);
-  expect(last?.error?.message).toContain('fetch does not start');
-  expect(last?.error?.next).toContain('FETCH_ALLOW_ORIGINS');
+  const running = up({ env: { AUTH: 'tokens', AUTH_TOKENS_FILE: '/nowhere/tokens' } });
+  expect(await running.exited).toBe(2);
+  const error = running.events.at(-1)?.error;
+  expect(error?.message).toMatch(/^(fetch|sandbox) does not start: it ended with exit code 2; it refused its settings/);
+  expect(error?.details?.join('\n')).toContain('AUTH_TOKENS_FILE: got "/nowhere/tokens"');
 });
 
 test('a catalog that is not there is refused before anything is touched', async () => {
@@ -167,9 +171,18 @@ test('a catalog that is not there is refused before anything is touched', async 
   expect(() => statSync(yard.state)).toThrow(/ENOENT/);
 });
 
-test('a wrong setting of the operator is refused before anything is touched', async () => {
-  const running = up({ env: { WITHDRAW_AFTER_SECONDS: 'soon' } });
+test('wrong settings, of the operator or of a part, are refused before anything is touched', async () => {
+  const running = up({ env: { WITHDRAW_AFTER_SECONDS: 'soon', SANDBOX_ISOLATION: 'docker' } });
   expect(await running.exited).toBe(2);
-  expect(running.events.at(-1)?.error?.message).toContain('WITHDRAW_AFTER_SECONDS: got "soon"');
+  const details = running.events.at(-1)?.error?.details?.join('\n');
+  expect(details).toContain('WITHDRAW_AFTER_SECONDS: got "soon"');
+  expect(details).toContain('SANDBOX_ISOLATION: got "docker"');
+  expect(() => statSync(yard.state)).toThrow(/ENOENT/);
+});
+
+test('one port for two parts is refused before anything is touched', async () => {
+  const running = up({ ports: ['--registry-port', '8077', '--fetch-port', '8077', '--sandbox-port', '0'] });
+  expect(await running.exited).toBe(2);
+  expect(running.events.at(-1)?.error?.message).toBe('port 8077 is given to both registry and fetch');
   expect(() => statSync(yard.state)).toThrow(/ENOENT/);
 });

@@ -23,7 +23,7 @@ export interface Event {
   readonly isolation?: { readonly name: string } | null;
   readonly declarations?: readonly DeclarationStatus[];
   readonly connect?: { readonly claudeCode: readonly string[] };
-  readonly error?: { readonly message: string; readonly next?: string };
+  readonly error?: { readonly message: string; readonly details?: readonly string[]; readonly next?: string };
 }
 
 /** A temporary catalog and state directory; removed with everything in it. */
