@@ -3,7 +3,7 @@ import type { DeclarationStatus } from '../../operator/records/status.ts';
 import { isSettled, type StackModel } from '../stack/model.ts';
 import type { PartState } from '../stack/part-state.ts';
 import { plain } from '../terminal.ts';
-import { partLines, standing, summary } from './picture.ts';
+import { connectLines, overview, partLines, standing } from './picture.ts';
 
 const ready: PartState = { is: 'ready', tookMs: 412 };
 const published: DeclarationStatus = {
@@ -63,10 +63,10 @@ test('while starting, each part has a line with its address and how far it is', 
 });
 
 describe('the summary', () => {
-  const facts = { catalog: '/somewhere/catalog', isolation: { name: 'bubblewrap', gaps: ['memory: counted per process here'] } };
+  const isolation = { name: 'bubblewrap', gaps: ['memory: counted per process here'] };
 
   test('names servers, tools, isolation with its gaps, and the lines that connect clients', () => {
-    const text = summary(model(), facts, plain).join('\n');
+    const text = [...overview(model(), isolation, plain), ...connectLines(model(), plain)].join('\n');
     expect(text).toMatch(/dev\.toolyard\/fetch +0\.1\.0 +Published +1 +http:\/\/127\.0\.0\.1:8001\/mcp/);
     expect(text).toContain('Tools\n  fetch  fetch\n');
     expect(text).toContain('Sandboxes are isolated by bubblewrap');
@@ -77,11 +77,11 @@ describe('the summary', () => {
 
   test('says what to install where nothing can isolate a sandbox', () => {
     const parts = { sandbox: { is: 'unready', reason: 'install bubblewrap' } } as const;
-    expect(summary(model({ parts }), { ...facts, isolation: undefined }, plain).join('\n')).toContain('not ready: install bubblewrap');
+    expect(overview(model({ parts }), undefined, plain).join('\n')).toContain('not ready: install bubblewrap');
   });
 
   test('offers no connection to what is not published', () => {
-    expect(summary(model({ declarations: [pending('False')] }), facts, plain).join('\n')).not.toContain('claude mcp add');
+    expect(connectLines(model({ declarations: [pending('False')] }), plain)).toEqual([]);
   });
 });
 
@@ -92,6 +92,8 @@ test('the line at the bottom counts states, and counts down to a withdrawal', ()
     state: 'Withdrawing',
     withdrawAt: '2026-11-30T10:00:12.400Z',
   };
-  const line = standing(model({ declarations: [published, leaving] }), Date.parse('2026-11-30T10:00:00Z'), plain);
-  expect(line).toBe('1 published · 1 withdrawing · org.example/weather 0.1.0 is withdrawn in 13 s · Ctrl-C stops');
+  const line = (one: DeclarationStatus) => standing(model({ declarations: [published, one] }), Date.parse('2026-11-30T10:00:00Z'), plain);
+  expect(line(leaving)).toBe('1 published · 1 withdrawing · org.example/weather 0.1.0 is withdrawn in 13 s · Ctrl-C stops');
+  expect(line({ ...leaving, onDelete: 'deprecate' })).toContain('org.example/weather 0.1.0 is deprecated in 13 s');
+  expect(line({ ...leaving, onDelete: 'keep' })).toBe('1 published · 1 withdrawing · Ctrl-C stops');
 });

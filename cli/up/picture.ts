@@ -8,14 +8,6 @@ import { declarationTable } from '../servers.ts';
 import { clientName, instructions } from './connect.ts';
 import type { Happening } from './story.ts';
 
-/** What the pictures need besides the model. */
-export interface Facts {
-  /** where the declarations are */
-  readonly catalog: string;
-  /** undefined while the sandbox server cannot tell */
-  readonly isolation: Isolation | undefined;
-}
-
 const marks = { starting: '…', ready: '✔', unready: '✖', restarting: '↻', failed: '✖', stopped: '·' } as const;
 
 /** One line for each part and for the operator, while they start. */
@@ -71,8 +63,8 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** What is published, what holds the sandboxes, and how to connect a client. */
-export function summary(model: StackModel, facts: Facts, paint: Paint): string[] {
+/** What is published, and what holds the sandboxes. */
+export function overview(model: StackModel, isolation: Isolation | undefined, paint: Paint): string[] {
   const declarations = viewOf(model)?.declarations ?? [];
   return [
     ...heading('Servers', paint),
@@ -81,12 +73,35 @@ export function summary(model: StackModel, facts: Facts, paint: Paint): string[]
     ...heading('Tools', paint),
     ...table(declarations.flatMap(toolRow)).map(indent),
     '',
-    ...isolationLines(model, facts.isolation, paint),
-    ...connectLines(model, paint),
-    '',
-    `To add a server, put <any>/server.json into ${shownPath(facts.catalog)}. What changes is shown here. Ctrl-C stops everything.`,
+    ...isolationLines(model, isolation, paint),
     '',
   ];
+}
+
+/** How to connect a client: what goes into a shell or a file, to be printed in one piece. */
+export function connectLines(model: StackModel, paint: Paint): string[] {
+  const servers = connectable(viewOf(model));
+  if (servers.length === 0) return [];
+  const lines = instructions(servers, model.urls.registry);
+  return [
+    ...heading('Connect', paint),
+    '  A browser',
+    `    ${model.urls.registry}/`,
+    '  Claude Code',
+    ...lines.claudeCode.map((line) => `    ${line}`),
+    '  VS Code, in .vscode/mcp.json',
+    ...lines.vscode.map((line) => `    ${line}`),
+    '  VS Code, in settings.json, to find servers through the registry',
+    `    ${lines.vscodeGallery}`,
+    '  MCP Inspector',
+    ...lines.inspector.map((line) => `    ${line}`),
+    '',
+  ];
+}
+
+/** What somebody who sees all this for the first time can do next. */
+export function invitation(catalog: string): string {
+  return `To add a server, put <any>/server.json into ${shownPath(catalog)}. What changes is shown here. Ctrl-C stops everything.`;
 }
 
 function isolationLines({ parts }: StackModel, isolation: Isolation | undefined, paint: Paint): string[] {
@@ -105,24 +120,6 @@ function toolRow({ name, tools }: DeclarationStatus): string[][] {
   return [[clientName(name), safe(shown.join(', ')) + (tools.count > shown.length ? ` and ${tools.count - shown.length} more` : '')]];
 }
 
-function connectLines(model: StackModel, paint: Paint): string[] {
-  const servers = connectable(viewOf(model));
-  if (servers.length === 0) return [];
-  const lines = instructions(servers, model.urls.registry);
-  return [
-    '',
-    ...heading('Connect', paint),
-    '  Claude Code',
-    ...lines.claudeCode.map((line) => `    ${line}`),
-    '  VS Code, in .vscode/mcp.json',
-    ...lines.vscode.map((line) => `    ${line}`),
-    '  VS Code, in settings.json, to find servers through the registry',
-    `    ${lines.vscodeGallery}`,
-    '  MCP Inspector',
-    ...lines.inspector.map((line) => `    ${line}`),
-  ];
-}
-
 /** Published servers with an address that a client can use. */
 export function connectable(view: OperatorView | undefined): { name: string; url: string }[] {
   return (view?.declarations ?? []).flatMap(({ name, state, endpoint }) =>
@@ -138,11 +135,10 @@ function indent(line: string): string {
   return `  ${line}`;
 }
 
-/** A happening with the time at which it was noticed, its details below it. */
-export function happeningLines(happening: Happening, time: string, paint: Paint): string[] {
+/** A happening with the time at which it was noticed. */
+export function happeningLine({ about, what, tone }: Happening, time: string, paint: Paint): string {
   const tones = { good: paint.good, bad: paint.bad, warn: paint.warn, plain: String } as const;
-  const head = `${paint.dim(time)}  ${paint.strong(safe(happening.about))}  ${tones[happening.tone](safe(happening.what))}`;
-  return [head, ...happening.details.map((detail) => `${' '.repeat(10)}  ${safe(detail)}`)];
+  return `${paint.dim(time)}  ${paint.strong(safe(about))}  ${tones[tone](safe(what))}`;
 }
 
 /** The line that stays at the bottom of a terminal: counts, and for what is withdrawn soon the time left. */
@@ -153,7 +149,8 @@ export function standing(model: StackModel, now: number, paint: Paint): string {
   );
   const leaving = declarations.flatMap((one) => {
     const left = withdrawnIn(one, now);
-    return left === undefined ? [] : [paint.warn(`${safe(nameOf(one))} is withdrawn in ${left} s`)];
+    if (left === undefined || one.onDelete === 'keep') return [];
+    return [paint.warn(`${safe(nameOf(one))} is ${one.onDelete === 'deprecate' ? 'deprecated' : 'withdrawn'} in ${left} s`)];
   });
   const registry = viewOf(model)?.registry.state === 'down' ? [paint.bad('the registry is down')] : [];
   return [...registry, ...counted, ...leaving, paint.dim('Ctrl-C stops')].join(' · ');

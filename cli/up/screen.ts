@@ -2,9 +2,9 @@ import type { OperatorView } from '../../operator/records/status.ts';
 import { partNames, viewOf, type PartName, type StackModel } from '../stack/model.ts';
 import type { Isolation } from '../stack/isolation.ts';
 import type { PartState } from '../stack/part-state.ts';
-import type { Terminal } from '../terminal.ts';
+import { safe, type Terminal } from '../terminal.ts';
 import { instructions } from './connect.ts';
-import { connectable, happeningLines, partLines, partWords, standing, summary, type Facts } from './picture.ts';
+import { connectable, connectLines, happeningLine, invitation, overview, partLines, partWords, standing } from './picture.ts';
 import { happenings, told, type Happening } from './story.ts';
 
 const FRAME_MS = 100;
@@ -17,7 +17,7 @@ const HANG = 10;
  */
 export class Screen {
   readonly #terminal: Terminal;
-  #facts: Facts;
+  readonly #catalog: string;
   #model: StackModel | undefined;
   #shown: StackModel['parts'] | undefined;
   #told: OperatorView | undefined;
@@ -27,7 +27,7 @@ export class Screen {
 
   constructor(terminal: Terminal, about: { catalog: string }) {
     this.#terminal = terminal;
-    this.#facts = { catalog: about.catalog, isolation: undefined };
+    this.#catalog = about.catalog;
   }
 
   open(model: StackModel, title: string): void {
@@ -39,8 +39,7 @@ export class Screen {
   /** The stack has settled: sums up, and shows from now on what changes. */
   ready(isolation: Isolation | undefined): void {
     if (this.#model === undefined || this.#phase !== 'starting') return;
-    this.#facts = { ...this.#facts, isolation };
-    this.#sumUp(this.#model);
+    this.#sumUp(this.#model, isolation);
     this.#draw();
   }
 
@@ -65,19 +64,22 @@ export class Screen {
     this.#terminal.data({ event: 'stopped' });
   }
 
-  #sumUp(model: StackModel): void {
+  #sumUp(model: StackModel, isolation: Isolation | undefined): void {
     const { paint, live } = this.#terminal;
     this.#phase = 'running';
     live?.draw(partLines(model, this.#elapsed(), paint));
     live?.keep();
     this.#terminal.line();
-    for (const line of summary(model, this.#facts, paint)) this.#terminal.line(line, hangOf(line));
+    for (const line of overview(model, isolation, paint)) this.#terminal.prose(line);
+    for (const line of connectLines(model, paint)) this.#terminal.line(line);
+    this.#terminal.prose(invitation(this.#catalog), 0);
+    this.#terminal.line();
     const view = viewOf(model);
     const servers = connectable(view);
     this.#terminal.data({
       event: 'ready',
       registry: model.urls.registry,
-      isolation: this.#facts.isolation ?? null,
+      isolation: isolation ?? null,
       declarations: view?.declarations ?? [],
       connect: instructions(servers, model.urls.registry),
     });
@@ -122,16 +124,11 @@ export class Screen {
 
   #tell(happening: Happening): void {
     const time = new Date().toTimeString().slice(0, 8);
-    for (const line of happeningLines(happening, time, this.#terminal.paint)) this.#terminal.line(line, HANG);
+    this.#terminal.prose(happeningLine(happening, time, this.#terminal.paint), HANG);
+    for (const detail of happening.details) this.#terminal.prose(`${' '.repeat(HANG + 2)}${safe(detail)}`);
   }
 
   #elapsed(): number {
     return performance.now() - this.#startedAt;
   }
-}
-
-/** Blanks before the rest of a line that is too wide; what goes into a shell or a file is left in one piece, however wide it is. */
-function hangOf(line: string): number | undefined {
-  if (line.startsWith('    ')) return undefined;
-  return line.startsWith('  ') ? 4 : 0;
 }

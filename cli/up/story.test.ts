@@ -34,8 +34,10 @@ describe('what changed is told', () => {
 
   test('a new declaration whose server does not answer with the reason, and not again for each failed probe', () => {
     const waiting = (nextProbeAt: string) =>
-      declared('Pending', [condition('Reachable', 'False', { reason: 'Refused', message: 'nobody listens there' })], { nextProbeAt });
-    expect(happenings(view(), view(waiting('1')))).toMatchObject([{ what: 'not published yet: nobody listens there' }]);
+      declared('Pending', [condition('Reachable', 'False'), condition('Published', 'False', { message: 'so far nobody listens' })], {
+        nextProbeAt,
+      });
+    expect(happenings(view(), view(waiting('1')))).toMatchObject([{ what: 'pending: so far nobody listens' }]);
     expect(happenings(view(waiting('1')), view(waiting('2')))).toEqual([]);
   });
 
@@ -76,9 +78,15 @@ describe('what changed is told', () => {
     expect(happenings(view(broken('a')), view(broken('b')))).toMatchObject([{ details: ['name: b'] }]);
   });
 
-  test('a refusal without faults in its own words', () => {
-    const refused = declared('Refused', [condition('Accepted', 'False', { reason: 'NameTaken', message: 'somebody else has the name' })]);
-    expect(happenings(view(), view(refused))).toMatchObject([{ tone: 'bad', what: expect.stringContaining('somebody else has the name') }]);
+  test('a refusal without faults in its own words, once', () => {
+    const words = { reason: 'NameTaken', message: 'somebody else has the name' };
+    const refused = declared('Refused', [condition('Accepted', 'False', words), condition('Published', 'False', words)]);
+    expect(happenings(view(), view(refused))).toMatchObject([{ tone: 'bad', what: 'refused: somebody else has the name' }]);
+  });
+
+  test('a refusal of the registry in its words', () => {
+    const refused = declared('Refused', [condition('Accepted', 'True'), condition('Published', 'False', { message: 'it says no' })]);
+    expect(happenings(view(), view(refused))).toMatchObject([{ tone: 'bad', what: 'refused: it says no' }]);
   });
 
   test('deprecation, and the return of the server', () => {
@@ -96,6 +104,23 @@ describe('what changed is told', () => {
       { tone: 'warn', what: 'its file is gone; it is withdrawn at 10:00:30 unless it comes back' },
     ]);
     expect(happenings(view(leaving), view())).toMatchObject([{ about: 'org.example/weather 1.0.0', what: 'withdrawn from the registry' }]);
+  });
+
+  test.each([
+    ['deprecate', 'its file is gone; it is deprecated at 10:00:30 unless it comes back', 'deprecated in the registry for good'],
+    ['keep', 'its file is gone; the registry keeps its record', 'no longer looked after; the registry keeps its record'],
+  ] as const)('the vanished file of a record with on-delete: %s as what it is, no withdrawal', (onDelete, first, last) => {
+    const withdrawAt = new Date(2026, 10, 30, 10, 0, 30).toISOString();
+    const leaving = declared('Withdrawing', [condition('Published', 'False')], { withdrawAt, onDelete });
+    expect(happenings(view(published), view(leaving))).toMatchObject([{ what: first }]);
+    expect(happenings(view(leaving), view())).toMatchObject([{ what: last }]);
+  });
+
+  test('the vanished file of a record that another file declares as no withdrawal', () => {
+    const heir: DeclarationStatus = { ...published, source: 'catalog/weather2/server.json' };
+    expect(happenings(view(published, heir), view(heir))).toMatchObject([
+      { what: 'its file is gone; catalog/weather2/server.json declares it' },
+    ]);
   });
 
   test('a catalog that cannot be read and then can, but not a file that is just being written', () => {

@@ -21,7 +21,7 @@ export function happenings(before: OperatorView | undefined, after: OperatorView
   const known = new Map(before?.declarations.map((one) => [one.source, one]));
   const now = new Map(after.declarations.map((one) => [one.source, one]));
   const changed = after.declarations.flatMap((one) => (isNews(known.get(one.source), one) ? [tell(one, known.get(one.source))] : []));
-  const gone = [...known.values()].flatMap((one) => (now.has(one.source) ? [] : [leaving(one)]));
+  const gone = [...known.values()].flatMap((one) => (now.has(one.source) ? [] : [leaving(one, after)]));
   return [...registryNews(before, after), ...sourceNews(before, after), ...suspicion(before, after), ...changed, ...gone];
 }
 
@@ -56,7 +56,7 @@ function tell(one: DeclarationStatus, before: DeclarationStatus | undefined): Ha
     case 'Deprecated':
       return { ...base, tone: 'warn', what: `deprecated: ${published}` };
     case 'Withdrawing':
-      return { ...base, tone: 'warn', what: `its file is gone${withdrawnAt(one)}` };
+      return { ...base, tone: 'warn', what: `its file is gone${fate(one)}` };
     case 'Refused':
       return { ...base, tone: 'bad', ...refusal(one, published) };
     default:
@@ -64,8 +64,12 @@ function tell(one: DeclarationStatus, before: DeclarationStatus | undefined): Ha
   }
 }
 
-function withdrawnAt({ withdrawAt }: DeclarationStatus): string {
-  return withdrawAt === undefined ? '' : `; it is withdrawn at ${new Date(withdrawAt).toTimeString().slice(0, 8)} unless it comes back`;
+/** What becomes of the record, and when, unless its file comes back. */
+function fate({ withdrawAt, onDelete }: DeclarationStatus): string {
+  if (onDelete === 'keep') return '; the registry keeps its record';
+  if (withdrawAt === undefined) return '';
+  const at = new Date(withdrawAt).toTimeString().slice(0, 8);
+  return `; it is ${onDelete === 'deprecate' ? 'deprecated' : 'withdrawn'} at ${at} unless it comes back`;
 }
 
 function publishedWord(before: DeclarationStatus | undefined): string {
@@ -80,26 +84,38 @@ function toolsOf({ tools }: DeclarationStatus): string {
 }
 
 function refusal(one: DeclarationStatus, published: string): Pick<Happening, 'what' | 'details'> {
-  const why = conditionOf(one.conditions, 'Accepted');
+  const accepted = conditionOf(one.conditions, 'Accepted');
   const faults = one.faults ?? [];
-  const rest = why?.status === 'False' ? `; ${published}` : '';
-  if (faults.length === 0) return { what: `refused: ${why?.status === 'False' ? why.message : published}${rest}`, details: [] };
+  const why = accepted?.status === 'False' ? accepted.message : published;
+  const rest = published === why ? '' : `; ${published}`;
+  if (faults.length === 0) return { what: `refused: ${why}${rest}`, details: [] };
   const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
   return { what: `${count} in ${one.source}${rest}`, details: faults.map(faultLine) };
 }
 
 function pendingWhat({ conditions, endpoint }: DeclarationStatus): string {
-  const reachable = conditionOf(conditions, 'Reachable');
   const published = conditionOf(conditions, 'Published');
-  if (reachable?.status === 'False') return `not published yet: ${reachable.message}`;
-  if (reachable?.reason === 'Asking') return `declared; its server is asked${endpoint === undefined ? '' : ` at ${endpoint}`}`;
-  return published === undefined ? 'declared' : `not published yet: ${published.message}`;
+  const isAsked = conditionOf(conditions, 'Reachable')?.reason === 'Asking';
+  if (isAsked) return `declared; its server is asked${endpoint === undefined ? '' : ` at ${endpoint}`}`;
+  return published === undefined ? 'declared' : `pending: ${published.message}`;
 }
 
-function leaving(one: DeclarationStatus): Happening {
-  const wasPublished = one.state === 'Withdrawing' || one.state === 'Published' || one.state === 'Deprecated';
-  return { tone: 'plain', about: nameOf(one), what: wasPublished ? 'withdrawn from the registry' : 'its file is gone', details: [] };
+function leaving(one: DeclarationStatus, { declarations }: OperatorView): Happening {
+  const heir = declarations.find(({ name, version }) => name === one.name && version === one.version);
+  const what = heir === undefined ? left(one) : `its file is gone; ${heir.source} declares it`;
+  return { tone: 'plain', about: nameOf(one), what, details: [] };
 }
+
+function left({ state, onDelete }: DeclarationStatus): string {
+  const wasPublished = state === 'Withdrawing' || state === 'Published' || state === 'Deprecated';
+  return wasPublished ? endings[onDelete ?? 'delete'] : 'its file is gone';
+}
+
+const endings = {
+  delete: 'withdrawn from the registry',
+  deprecate: 'deprecated in the registry for good',
+  keep: 'no longer looked after; the registry keeps its record',
+} as const;
 
 function registryNews(before: OperatorView | undefined, { registry }: OperatorView): Happening[] {
   if (before === undefined || before.registry.state === registry.state) return [];

@@ -62,7 +62,7 @@ test('the life of a record: declared, answering, edited, broken, repaired, silen
   await first.stop();
 
   yard.declare('weather', weatherRecord(first.url));
-  await change(name, 'not published yet');
+  await change(name, 'pending: it is published as soon as its server answers; so far nothing listens');
   expect(await registry.getVersion(name, 'latest')).toBeUndefined();
 
   const second = await weather(port);
@@ -82,6 +82,11 @@ test('the life of a record: declared, answering, edited, broken, repaired, silen
 
   yard.declare('weather', weatherRecord(second.url));
   await record(name, ({ server }) => server.description === 'Tells the weather.');
+
+  yard.declare('weather', weatherRecord(new URL('/elsewhere', second.url).href));
+  await change(name, 'pending: the registry keeps the last good record until the new address answers; so far it answers HTTP 404');
+  expect((await record(name)).server.remotes?.[0]?.url).toBe(second.url);
+  yard.declare('weather', weatherRecord(second.url));
 
   await second.stop();
   await change(name, 'deprecated');
@@ -150,8 +155,11 @@ describe('bad input gets a clear error, and nothing else is lost', () => {
     const accepted = declaration?.conditions.find(({ type }) => type === 'Accepted');
     expect(accepted?.reason).toBe('DuplicateVersion');
     expect(accepted?.message).toMatch(/catalog\/(one|two)\/server\.json/);
-    yard.forget('one');
+    const refused = up.events.slice(seen).find(({ what }) => what?.startsWith('refused: '));
+    expect(refused?.what).toBe(`refused: ${accepted?.message}`);
     yard.forget('two');
+    await change('org.example/twice', 'its file is gone; catalog/one/server.json declares it');
+    yard.forget('one');
     await withdrawn('org.example/twice');
   });
 
