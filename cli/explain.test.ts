@@ -40,9 +40,21 @@ test('faults are listed, and the next step is to correct the file', () => {
       { path: '', message: 'it is empty' },
     ],
   };
-  expect(explanation(broken)).toContain('  name: too short');
-  expect(explanation(broken)).toContain('  it is empty');
+  expect(explanation(broken).slice(0, 3)).toEqual([
+    'Declared in catalog/weather/server.json, which cannot be used:',
+    '  name: too short',
+    '  it is empty',
+  ]);
   expect(next(broken)).toContain('correct catalog/weather/server.json');
+});
+
+test('a refusal without faults is told in its own words', () => {
+  const taken: DeclarationStatus = {
+    ...base,
+    state: 'Refused',
+    conditions: [condition('Accepted', 'False', 'somebody else has the name')],
+  };
+  expect(explanation(taken)[0]).toBe('Declared in catalog/weather/server.json, which cannot be used: somebody else has the name');
 });
 
 test('a server that does not answer is to be started, and it is said when it is asked again', () => {

@@ -38,7 +38,7 @@ function notDeclared(name: string, declarations: readonly DeclarationStatus[]): 
 function printExplanation(one: DeclarationStatus, terminal: Terminal): void {
   const { paint } = terminal;
   terminal.line(`${paint.strong(safe(nameOf(one)))}  ${one.state}`);
-  for (const line of explanation(one)) terminal.line(`  ${safe(line)}`);
+  for (const line of explanation(one)) terminal.prose(`  ${safe(line)}`);
 }
 
 /** The answers to: is it declared rightly, does its server answer, what does the registry show, what to do next. Pure. */
@@ -55,10 +55,12 @@ export function explanation(one: DeclarationStatus): string[] {
   return [...lines, `Next: ${nextStep(one)}`];
 }
 
-function acceptedSentence({ conditions }: DeclarationStatus): string {
+function acceptedSentence({ conditions, faults = [] }: DeclarationStatus): string {
   const accepted = conditionOf(conditions, 'Accepted');
   if (accepted === undefined) return '';
-  return accepted.status === 'False' ? `, which cannot be used: ${accepted.message}` : `: ${accepted.message}`;
+  if (accepted.status !== 'False') return `: ${accepted.message}`;
+  // the faults are listed below
+  return faults.length > 0 ? ', which cannot be used:' : `, which cannot be used: ${accepted.message}`;
 }
 
 function at(endpoint: string | undefined): string {

@@ -102,10 +102,17 @@ export async function connect(url: string, headers: Readonly<Record<string, stri
   };
 }
 
-/** The innermost reason of a failure: `fetch failed` alone tells nobody anything. */
+/** A failure with what caused it, down to the innermost reason: `fetch failed` alone tells nobody anything. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message}: ${reasonOf(error.cause)}` : error.message || error.name;
+  // of several addresses that were tried in vain the first is as good a reason as any
+  const inner: unknown = error instanceof AggregateError ? error.errors[0] : error.cause;
+  const message = error.message || (inner === undefined ? error.name : '');
+  if (!(inner instanceof Error)) return message;
+  const rest = reasonOf(inner);
+  if (message === '' || rest.startsWith(message)) return rest;
+  // many repeat the message of their cause
+  return inner.message !== '' && message.endsWith(inner.message) ? message + rest.slice(inner.message.length) : `${message}: ${rest}`;
 }
 
 /** All text of a tool's result, its parts one below the other; what is not text is described. */

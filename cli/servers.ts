@@ -23,8 +23,8 @@ export async function servers(request: { state: string; registry: string | undef
   printDeclarations(known.status.declarations, terminal);
   if (others.length > 0) printOthers(others, terminal);
   terminal.line();
-  terminal.line(standing(known, url, published));
-  return exit.done;
+  for (const line of standing(known, url, published)) terminal.prose(line);
+  return published !== undefined && 'problem' in published ? exit.unreachable : exit.done;
 }
 
 type Listed = { records: readonly ServerRecord[] } | { problem: string };
@@ -45,7 +45,7 @@ function notDeclared(records: readonly ServerRecord[], declarations: readonly De
 
 function printDeclarations(declarations: readonly DeclarationStatus[], terminal: Terminal): void {
   if (declarations.length === 0) return terminal.line('Nothing is declared: put a <any>/server.json into the catalog.');
-  for (const line of declarationTable(declarations, terminal.paint)) terminal.line(line);
+  for (const line of declarationTable(declarations, terminal.paint)) terminal.prose(line);
 }
 
 /** Name, version, state, tools, address, and for what is not plainly published the reason. */
@@ -80,11 +80,12 @@ function printOthers(others: readonly ServerRecord[], terminal: Terminal): void 
   terminal.line();
   terminal.line('Also in the registry, not declared here:');
   const rows = others.map(({ server, _meta }) => [safe(server.name), safe(server.version), _meta[OFFICIAL_META]?.status ?? '']);
-  for (const line of table(rows)) terminal.line(`  ${line}`);
+  for (const line of table(rows)) terminal.prose(`  ${line}`);
 }
 
-function standing({ status, up }: KnownStatus, url: string | undefined, published: Listed | undefined): string {
-  if (url === undefined || up === undefined) return `toolyard up is not running; this is how it was at ${status.updatedAt}`;
-  if (published !== undefined && 'problem' in published) return published.problem;
-  return `registry ${url}; toolyard up runs as process ${up.pid}`;
+function standing({ status, up }: KnownStatus, url: string | undefined, published: Listed | undefined): string[] {
+  const registry = published === undefined ? '' : 'problem' in published ? published.problem : `registry ${url ?? ''}`;
+  if (up !== undefined) return [`${registry}; toolyard up runs as process ${up.pid}`];
+  const was = `toolyard up is not running; this is how it was at ${status.updatedAt}`;
+  return registry === '' ? [was] : [was, registry];
 }

@@ -1,6 +1,49 @@
+import { PassThrough } from 'node:stream';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { safe, table, wrap } from './terminal.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { openTerminal, safe, table, wrap, type Terminal } from './terminal.ts';
+
+/** What a command prints where standard output, standard error or both are a terminal of 20 columns. */
+function printed(tty: { stdout?: true; stderr?: true }, print: (terminal: Terminal) => void): { stdout: string; stderr: string } {
+  const streams = { stdout: stream(tty.stdout), stderr: stream(tty.stderr) };
+  print(openTerminal({ json: false }, streams));
+  return { stdout: read(streams.stdout), stderr: read(streams.stderr) };
+}
+
+function stream(isTTY: true | undefined): NodeJS.WriteStream & PassThrough {
+  const through = new PassThrough();
+  const terminal = { columns: 20, rows: 10, getColorDepth: () => 4, hasColors: () => true };
+  return Object.assign(through, isTTY === undefined ? {} : { isTTY, ...terminal }) as NodeJS.WriteStream & PassThrough;
+}
+
+function read(from: NodeJS.WriteStream): string {
+  return String((from as unknown as PassThrough).read() ?? '');
+}
+
+afterEach(() => void vi.unstubAllEnvs());
+
+const words = '  nothing listens at its address';
+
+test('words are broken for a terminal, and go on two blanks further in; in a pipe they stay in one line', () => {
+  expect(printed({ stdout: true }, (terminal) => terminal.prose(words)).stdout).toBe('  nothing listens at\n    its address\n');
+  expect(printed({ stdout: true }, (terminal) => terminal.prose(words, 6)).stdout).toBe('  nothing listens at\n      its address\n');
+  expect(printed({}, (terminal) => terminal.prose(words)).stdout).toBe(`${words}\n`);
+  expect(printed({ stderr: true }, (terminal) => terminal.note(`a\n${words}`)).stderr).toBe('a\n  nothing listens at\n    its address\n');
+});
+
+test('a line that goes into a shell or a file is left in one piece', () => {
+  expect(printed({ stdout: true }, (terminal) => terminal.line(words)).stdout).toBe(`${words}\n`);
+});
+
+test('each stream has colours only when it is a terminal itself', () => {
+  for (const name of ['FORCE_COLOR', 'NO_COLOR']) vi.stubEnv(name, undefined);
+  const print = (terminal: Terminal): void => {
+    terminal.line(terminal.paint.good('x'));
+    terminal.note(terminal.paintNote.bad('y'));
+  };
+  expect(printed({ stdout: true }, print)).toEqual({ stdout: '\u001b[32mx\u001b[39m\n', stderr: 'y\n' });
+  expect(printed({ stderr: true }, print)).toEqual({ stdout: 'x\n', stderr: '\u001b[31my\u001b[39m\n' });
+});
 
 test('text of others cannot move the cursor, repaint or add lines', () => {
   expect(safe('\u001b[2J\u001b[31mred\u001b[0m\nnext\rover\u0007')).toBe('red next over ');

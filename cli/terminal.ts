@@ -15,13 +15,20 @@ export interface Paint {
 export interface Terminal {
   readonly json: boolean;
   readonly paint: Paint;
-  /** a line for people; dropped with `--json`. With `hang`, what a terminal has no room for goes on below, indented by as many blanks */
-  line(text?: string, hang?: number): void;
+  /** the colours of `note` */
+  readonly paintNote: Paint;
+  /** a line for people, as it is; dropped with `--json` */
+  line(text?: string): void;
+  /**
+   * A line of words: what a terminal has no room for goes on below, indented by `hang` blanks.
+   * @default hang two more than the line itself
+   */
+  prose(text: string, hang?: number): void;
   /** text of somebody else as a result: made safe for a terminal, left as it is in a pipe or a file */
   printable(text: string): string;
   /** a result for programs; dropped without `--json` */
   data(value: unknown): void;
-  /** a line about what is going on, to standard error; dropped with `--json` */
+  /** words about what is going on or went wrong, to standard error; dropped with `--json` */
   note(text: string): void;
   /** the live area below the lines; `undefined` where nothing can be redrawn */
   readonly live: LiveArea | undefined;
@@ -39,14 +46,14 @@ interface Streams {
   readonly stderr: NodeJS.WriteStream;
 }
 
-export function openTerminal(options: { json: boolean }, streams: Streams = process): Terminal {
+export function openTerminal(options: { json: boolean }, { stdout, stderr }: Streams = process): Terminal {
   const { json } = options;
-  const live = !json && streams.stdout.isTTY ? createLogUpdate(streams.stdout, { showCursor: true }) : undefined;
+  const live = !json && stdout.isTTY ? createLogUpdate(stdout, { showCursor: true }) : undefined;
   let drawn: readonly string[] = [];
   const area: LiveArea | undefined = live && {
     draw(lines) {
-      drawn = lines;
-      live(lines.join('\n'));
+      drawn = lines.flatMap((line) => fitted(line, stdout));
+      live(drawn.join('\n'));
     },
     keep() {
       drawn = [];
@@ -58,24 +65,33 @@ export function openTerminal(options: { json: boolean }, streams: Streams = proc
       live.done();
     },
   };
+  const print = (text: string): void => {
+    if (json) return;
+    if (live === undefined || drawn.length === 0) stdout.write(`${text}\n`);
+    else live.persist(text);
+  };
   return {
     json,
-    paint: paintFor(streams.stdout),
-    line(text = '', hang) {
-      if (json) return;
-      const lines = hang === undefined || !streams.stdout.isTTY ? text : wrap(text, streams.stdout.columns, hang).join('\n');
-      if (live === undefined || drawn.length === 0) streams.stdout.write(`${lines}\n`);
-      else live.persist(lines);
-    },
-    printable: (text) => (streams.stdout.isTTY ? safe(text, { lines: true }) : text),
+    paint: paintFor(stdout),
+    paintNote: paintFor(stderr),
+    line: (text = '') => print(text),
+    prose: (text, hang) => print(fitted(text, stdout, hang).join('\n')),
+    printable: (text) => (stdout.isTTY ? safe(text, { lines: true }) : text),
     data(value) {
-      if (json) streams.stdout.write(`${JSON.stringify(value)}\n`);
+      if (json) stdout.write(`${JSON.stringify(value)}\n`);
     },
     note(text) {
-      if (!json) streams.stderr.write(`${text}\n`);
+      if (json) return;
+      const lines = text.split('\n').flatMap((line) => fitted(line, stderr));
+      stderr.write(`${lines.join('\n')}\n`);
     },
     live: area,
   };
+}
+
+/** A line in parts for which the terminal has room; in a pipe or a file it stays whole. */
+function fitted(text: string, stream: NodeJS.WriteStream, hang = indentOf(text) + 2): string[] {
+  return stream.isTTY ? wrap(text, stream.columns, hang) : [text];
 }
 
 export function paintFor(stream: NodeJS.WriteStream): Paint {
@@ -117,6 +133,11 @@ export function wrap(text: string, columns: number, hang: number): string[] {
     line = ' '.repeat(hang) + word;
   }
   return [...lines, line];
+}
+
+function indentOf(text: string): number {
+  const bare = stripVTControlCharacters(text);
+  return bare.length - bare.trimStart().length;
 }
 
 function widthOf(text: string): number {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,8 +31,10 @@ async function judged(local = false, path = dir): Promise<{ code: number; verdic
   const terminal: Terminal = {
     json: false,
     paint: plain,
+    paintNote: plain,
     live: undefined,
     line: (text = '') => lines.push(text),
+    prose: (text) => lines.push(text),
     note: (text) => lines.push(text),
     data: (value) => documents.push(value),
     printable: String,
@@ -61,16 +64,18 @@ test('every fault of every file is shown with its path, and one is enough to fai
   expect(lines.at(-1)).toBe('2 files, 5 faults');
 });
 
-test('what is no JSON, not UTF-8, empty, too large or a directory is a fault of that file alone', async () => {
+test('what is no JSON, not UTF-8, empty, too large, a directory or a pipe is a fault of that file alone', async () => {
   declare('a', '{"name": ');
   declare('b', Buffer.from([0x7b, 0xff, 0x7d]));
   declare('c', '');
   declare('d', 'x'.repeat(5_000_000));
   mkdirSync(join(dir, 'e', 'server.json'), { recursive: true });
-  declare('f', valid);
+  mkdirSync(join(dir, 'f'));
+  execFileSync('mkfifo', [join(dir, 'f', 'server.json')]);
+  declare('g', valid);
   const { code, verdicts } = await judged();
   expect(code).toBe(exit.no);
-  expect(verdicts.map(({ faults }) => faults.length)).toEqual([1, 1, 1, 1, 1, 0]);
+  expect(verdicts.map(({ faults }) => faults.length)).toEqual([1, 1, 1, 1, 1, 1, 0]);
   expect(verdicts[3]?.faults[0]?.message).toContain('5000000 bytes');
 });
 

@@ -26,11 +26,11 @@ export async function validate(request: { dir: string; local: boolean }, termina
   for (const verdict of verdicts) {
     const mark = verdict.faults.length === 0 ? paint.good('✔') : paint.bad('✖');
     terminal.line(`${mark} ${safe(verdict.file)}  ${paint.dim(safe(`${verdict.name} ${verdict.version}`.trim()))}`);
-    for (const fault of verdict.faults) terminal.line(`    ${safe(faultLine(fault))}`);
+    for (const fault of verdict.faults) terminal.prose(`    ${safe(faultLine(fault))}`);
   }
   terminal.line(summary(verdicts, faults));
   if (faults > 0 && !request.local && files.every((file) => judge(file, true).faults.length === 0)) {
-    terminal.line(
+    terminal.prose(
       'All faults are addresses on this machine: toolyard up takes them, a registry does not. --local judges as toolyard up does.',
     );
   }
@@ -79,7 +79,10 @@ function judge(path: string, local: boolean): Verdict {
 
 function read(path: string): Found {
   try {
-    const { size } = statSync(path);
+    const stats = statSync(path);
+    // a pipe would be waited for
+    if (!stats.isFile()) return { unusable: 'Unreadable', message: 'it is not a regular file' };
+    const { size } = stats;
     if (size > MAX_FILE_BYTES) return { unusable: 'TooLarge', message: `it has ${size} bytes; a registry takes at most ${MAX_FILE_BYTES}` };
     return parse(readFileSync(path));
   } catch (error) {

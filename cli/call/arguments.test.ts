@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CliError } from '../exit.ts';
-import { parseWord, typedArguments } from './arguments.ts';
+import { parseWord, typedArguments, typesOf } from './arguments.ts';
 
 const schema = {
   properties: {
@@ -55,6 +55,22 @@ test('a string argument is passed on exactly as written, whatever it looks like'
 test('null is null where the schema allows it, and text where it does not', () => {
   expect(typed(['labels', 'null'], ['note', 'null'])).toMatchObject({ labels: null, note: null });
   expect(typedArguments('t', schema, [['url', 'null']])).toEqual({ url: 'null' });
+});
+
+test('the types of a schema are told in its order, each once, and none when it accepts anything', () => {
+  const types = [...Object.values(schema.properties), { enum: ['a', null, 'b'] }].map(typesOf);
+  expect(types).toEqual([
+    ['string'],
+    ['integer'],
+    ['number'],
+    ['boolean'],
+    ['object', 'null'],
+    ['array'],
+    ['string', 'null'],
+    ['string'],
+    [],
+    ['string', 'null'],
+  ]);
 });
 
 test('a value of the wrong type is refused with the key, the value and what is accepted', () => {

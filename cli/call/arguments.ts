@@ -54,15 +54,15 @@ export function requireAll(tool: string, schema: InputSchema, args: Readonly<Rec
 }
 
 function typed(key: string, text: string, schema: unknown): unknown {
-  const types = new Set(typesOf(schema));
+  const types = typesOf(schema);
   for (const type of readingOrder) {
-    if (!types.has(type)) continue;
+    if (!types.includes(type)) continue;
     const value = read[type](text);
     if (value !== undefined) return value;
   }
-  if (types.size === 0) return untyped(text);
-  throw new CliError(exit.usage, `${key} got ${JSON.stringify(text)}, accepts ${[...types].join(' or ')}`, {
-    next: `write it as ${[...types].map((type) => examples[type]).join(' or ')}`,
+  if (types.length === 0) return untyped(text);
+  throw new CliError(exit.usage, `${key} got ${JSON.stringify(text)}, accepts ${types.join(' or ')}`, {
+    next: `write it as ${types.map((type) => examples[type]).join(' or ')}`,
   });
 }
 
@@ -116,13 +116,14 @@ interface SchemaNode {
   readonly enum?: readonly unknown[];
 }
 
-function typesOf(schema: unknown): JsonType[] {
+/** What a schema accepts, in JSON's words; none when it does not say. */
+export function typesOf(schema: unknown): JsonType[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const node = schema as SchemaNode;
   const own = node.type === undefined ? [] : [node.type].flat();
   const alternatives = [...(node.anyOf ?? []), ...(node.oneOf ?? [])].flatMap(typesOf);
   const listed = own.length + alternatives.length === 0 ? (node.enum ?? []).map(typeOfValue) : [];
-  return [...own, ...alternatives, ...listed].filter((type) => type in examples);
+  return [...new Set([...own, ...alternatives, ...listed])].filter((type) => type in examples);
 }
 
 function typeOfValue(value: unknown): JsonType {

@@ -6,7 +6,7 @@ import { addressOf, connect, findRecord, reasonOf, registryClient, textOf, type 
 import { stateDir } from '../stack/state-dir.ts';
 import { registryAddress } from '../status.ts';
 import { safe, type Terminal } from '../terminal.ts';
-import { parseWord, requireAll, typedArguments } from './arguments.ts';
+import { parseWord, requireAll, typedArguments, typesOf } from './arguments.ts';
 
 export interface CallRequest {
   readonly state: string;
@@ -110,7 +110,7 @@ async function runTool(
 function show(result: CallToolResult, terminal: Terminal): ExitCode {
   terminal.data(result);
   const shown = terminal.printable(readable(result));
-  if (result.isError === true) terminal.note(terminal.paint.bad(shown));
+  if (result.isError === true) terminal.note(terminal.paintNote.bad(shown));
   else terminal.line(shown);
   return result.isError === true ? exit.no : exit.done;
 }
@@ -127,8 +127,8 @@ function listTools(tools: readonly Tool[], terminal: Terminal): ExitCode {
   for (const tool of tools) {
     terminal.line(terminal.paint.strong(safe(tool.name)));
     const about = safe(tool.description ?? '').trim();
-    if (about !== '') terminal.line(`  ${about.length > 160 ? `${about.slice(0, 159)}…` : about}`);
-    for (const line of argumentLines(tool)) terminal.line(`    ${line}`);
+    if (about !== '') terminal.prose(`  ${about.length > 160 ? `${about.slice(0, 159)}…` : about}`);
+    for (const line of argumentLines(tool)) terminal.prose(`    ${line}`);
   }
   if (tools.length === 0) terminal.line('it lists no tools');
   return exit.done;
@@ -137,8 +137,8 @@ function listTools(tools: readonly Tool[], terminal: Terminal): ExitCode {
 function argumentLines(tool: Tool): string[] {
   const required = new Set(tool.inputSchema.required ?? []);
   return Object.entries(tool.inputSchema.properties ?? {}).map(([key, schema]) => {
-    const { type, default: initial } = schema as { type?: unknown; default?: unknown };
-    const kind = typeof type === 'string' ? type : Array.isArray(type) ? type.join(' or ') : 'any';
+    const { default: initial } = schema as { default?: unknown };
+    const kind = typesOf(schema).join(' or ') || 'any';
     const need = required.has(key) ? 'required' : initial === undefined ? 'optional' : `default ${JSON.stringify(initial)}`;
     return safe(`${key}=  ${kind}, ${need}`);
   });

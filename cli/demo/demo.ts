@@ -10,7 +10,7 @@ import { Stack } from '../stack/stack.ts';
 import { stateDir } from '../stack/state-dir.ts';
 import type { Terminal } from '../terminal.ts';
 import { openSite, type Site } from './site.ts';
-import { require, Steps } from './steps.ts';
+import { must, Steps } from './steps.ts';
 
 /** What the program must print: the fifteenth Fibonacci number. */
 const EXPECTED = '610';
@@ -99,14 +99,17 @@ async function discover(registryUrl: string, steps: Steps): Promise<{ fetch: str
     await asking(async () => {
       for await (const { server } of registry.list({ search: 'dev.toolyard/', version: 'latest' })) {
         const latest = await registry.getVersion(server.name, 'latest');
-        require(latest !== undefined, `${server.name} to have a latest version`, 'none');
+        must(latest !== undefined, `${server.name} to have a latest version`, 'none');
         addresses.set(server.name, addressOf(latest));
         say(`${server.name} ${latest.server.version}  ${addressOf(latest)}`);
       }
     });
     const [fetch, sandbox] = ['dev.toolyard/fetch', 'dev.toolyard/sandbox'].map((name) => addresses.get(name));
-    require(fetch !== undefined && sandbox !== undefined, 'dev.toolyard/fetch and dev.toolyard/sandbox', [...addresses.keys()].join(', ') ||
-      'nothing');
+    must(
+      fetch !== undefined && sandbox !== undefined,
+      'dev.toolyard/fetch and dev.toolyard/sandbox',
+      [...addresses.keys()].join(', ') || 'nothing',
+    );
     return { fetch, sandbox };
   });
 }
@@ -115,8 +118,8 @@ async function fetchAllowed(server: Connection, site: Site, steps: Steps): Promi
   await steps.run(`Fetch ${site.origin}/, the one private origin that this fetch server may reach`, async (say) => {
     const result = await server.call('fetch', { url: `${site.origin}/` });
     const text = textOf(result);
-    require(result.isError !== true && text.includes('4.2 metres'), 'the page as Markdown', text);
-    require(site.hits() === 1, 'one request at the site', String(site.hits()));
+    must(result.isError !== true && text.includes('4.2 metres'), 'the page as Markdown', text);
+    must(site.hits() === 1, 'one request at the site', String(site.hits()));
     for (const line of text
       .split('\n')
       .filter((line) => line.trim() !== '')
@@ -128,8 +131,8 @@ async function fetchAllowed(server: Connection, site: Site, steps: Steps): Promi
 async function fetchRefused(server: Connection, site: Site, steps: Steps): Promise<void> {
   await steps.run(`Fetch ${site.origin}/, another port of this machine: it must be refused`, async (say) => {
     const result = await server.call('fetch', { url: `${site.origin}/` });
-    require(result.isError === true, 'a refusal', textOf(result));
-    require(site.hits() === 0, 'no request at the site', String(site.hits()));
+    must(result.isError === true, 'a refusal', textOf(result));
+    must(site.hits() === 0, 'no request at the site', String(site.hits()));
     say(textOf(result));
   });
 }
@@ -138,7 +141,7 @@ async function runProgram(server: Connection, steps: Steps): Promise<void> {
   const name = await steps.run('Create a sandbox', async (say) => {
     const config = structured(await server.call('get_sandbox_config', {}));
     const { sandbox_claim_name: created } = structured(await server.call('create_sandbox', {}));
-    require(typeof created === 'string', 'the name of a sandbox', JSON.stringify(created));
+    must(typeof created === 'string', 'the name of a sandbox', JSON.stringify(created));
     say(`${created}, isolation: ${String(config['isolation'])}`);
     return created;
   });
@@ -152,18 +155,21 @@ async function runProgram(server: Connection, steps: Steps): Promise<void> {
       } = structured(await server.call('execute_command', { sandbox_claim_name: name, command: 'python3 fibonacci.py' }));
       say(`stdout: ${String(stdout).trimEnd()}`);
       say(`exit code: ${String(code)}`);
-      require(String(stdout).trim() === EXPECTED &&
-        code === 0, `${EXPECTED} and exit code 0`, `${String(stdout)} ${String(stderr)}, exit code ${String(code)}`);
+      must(
+        String(stdout).trim() === EXPECTED && code === 0,
+        `${EXPECTED} and exit code 0`,
+        `${String(stdout)} ${String(stderr)}, exit code ${String(code)}`,
+      );
     });
   } finally {
     await steps.run('Delete the sandbox', async () => {
       const result = await server.call('delete_sandbox', { sandbox_claim_name: name });
-      require(result.isError !== true, 'the sandbox to be deleted', textOf(result));
+      must(result.isError !== true, 'the sandbox to be deleted', textOf(result));
     });
   }
 }
 
 function structured(result: CallToolResult): Record<string, unknown> {
-  require(result.isError !== true, 'a result', textOf(result));
+  must(result.isError !== true, 'a result', textOf(result));
   return (result.structuredContent ?? {}) as Record<string, unknown>;
 }

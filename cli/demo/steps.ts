@@ -45,8 +45,8 @@ export class Steps {
 
   #print(head: string, said: readonly string[]): void {
     this.#terminal.live?.clear();
-    this.#terminal.line(head, 5);
-    for (const line of said) this.#terminal.line(`       ${line}`, 9);
+    this.#terminal.prose(head, 5);
+    for (const line of said) this.#terminal.prose(`       ${line}`);
   }
 }
 
@@ -62,7 +62,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 /** @throws CliError `no` saying what was expected and what came instead */
-export function require(holds: boolean, expected: string, got: string): asserts holds {
+export function must(holds: boolean, expected: string, got: string): asserts holds {
   if (!holds) throw new CliError(exit.no, `expected ${expected}, got ${got}`);
 }
 

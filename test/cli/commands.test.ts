@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exit } from '../../cli/exit.ts';
 import type { DeclarationStatus } from '../../operator/records/status.ts';
-import { run, Up, weatherRecord, Weather, Yard } from '../up/running.ts';
+import { run, toolyard, Up, weatherRecord, Weather, Yard } from '../up/running.ts';
 
 const yard = new Yard();
 let up: Up;
@@ -24,8 +24,6 @@ afterAll(async () => {
   await weather.stop();
   yard.remove();
 });
-
-const toolyard = (...args: readonly string[]) => run(args, {});
 
 describe('call', () => {
   test('finds a server through the registry by its name, or the end of it, and prints what its tool says', async () => {
@@ -114,6 +112,13 @@ describe('servers', () => {
     expect(declarations.map(({ name, state }) => [name, state])).toContainEqual(['org.example/weather', 'Published']);
   });
 
+  test('tells a registry that does not answer from one that has nothing', async () => {
+    const { code, stdout } = await toolyard('servers', '--registry', 'http://127.0.0.1:1', ...of);
+    expect(code).toBe(exit.unreachable);
+    expect(stdout).toContain('registry http://127.0.0.1:1 cannot be reached');
+    expect(stdout).toMatch(/org\.example\/weather +1\.0\.0 +Published/);
+  });
+
   test('says that there is no status yet', async () => {
     const { code, stderr } = await toolyard('servers', '--state', '/nowhere');
     expect(code).toBe(exit.notFound);
@@ -144,17 +149,32 @@ describe('explain', () => {
   });
 });
 
+const linesOver80 = (text: string) => text.split('\n').filter((line) => line.length > 80);
+
 describe('every command', () => {
-  test.each(['up', 'demo', 'validate', 'servers', 'explain', 'call'])('%s documents its exit codes and takes --json', async (name) => {
-    const { code, stdout } = await toolyard(name, '--help');
+  test('is listed in 80 columns', async () => {
+    const { code, stdout } = await toolyard('--help');
     expect(code).toBe(exit.done);
-    expect(stdout).toContain('Exits with 0');
-    expect(stdout).toContain('--json');
+    expect(linesOver80(stdout)).toEqual([]);
+    expect(stdout).toContain('Exit codes:');
   });
+
+  test.each(['up', 'demo', 'validate', 'servers', 'explain', 'call'])(
+    '%s documents its exit codes in 80 columns, and takes --json',
+    async (name) => {
+      const { code, stdout } = await toolyard(name, '--help');
+      expect(code).toBe(exit.done);
+      expect(stdout).toContain('Exits with 0');
+      expect(stdout).toContain('--json');
+      expect(linesOver80(stdout)).toEqual([]);
+    },
+  );
 
   test('refuses wrong usage with code 2', async () => {
     for (const args of [['nonsense'], ['up', '--registry-port', '70000'], ['explain'], ['call', 'x', '--registry', 'ftp://x']]) {
-      expect((await toolyard(...args)).code).toBe(exit.usage);
+      const { code, stderr } = await toolyard(...args);
+      expect(code).toBe(exit.usage);
+      expect(stderr).toMatch(/^toolyard: .+\n {2}add --help for what it accepts\n$/);
     }
   });
 
