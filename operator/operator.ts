@@ -12,6 +12,7 @@ import { DirectorySource } from './records/directory.ts';
 import { Keeper } from './records/keeper.ts';
 import { probe } from './records/probe.ts';
 import { Prober, type Probe } from './records/prober.ts';
+import { Pulse } from './records/pulse.ts';
 import { Reporter } from './records/reporter.ts';
 import type { Source } from './records/source.ts';
 import { StatusFile } from './records/status-file.ts';
@@ -74,6 +75,7 @@ class RunningOperator implements Operator {
   readonly #parts: Parts;
   readonly #dispatcher: Agent;
   readonly #dialler: Dialler;
+  readonly #pulse = new Pulse();
   readonly #prober: Prober;
   readonly #keeper: Keeper;
   readonly #listeners = new Set<(view: OperatorView) => void>();
@@ -95,6 +97,7 @@ class RunningOperator implements Operator {
     this.#prober = new Prober({
       probe: this.#dialler.probe,
       intervalMs: settings.PROBE_INTERVAL_SECONDS * 1000,
+      lostSince: (since) => this.#pulse.lostSince(since),
       log,
       onChange: (keys) => this.#keeper.reconsider(this.#prober.namesOf(keys)),
       onProbe: (verdict, seconds) => {
@@ -124,6 +127,7 @@ class RunningOperator implements Operator {
   }
 
   async start(): Promise<this> {
+    this.#pulse.start();
     await this.#parts.source.start((snapshot) => this.#keeper.declare(snapshot));
     this.#resyncIn(0);
     return this;
@@ -149,6 +153,7 @@ class RunningOperator implements Operator {
     if (this.#closed) return;
     this.#closed = true;
     for (const timer of [this.#resyncTimer, this.#dueTimer, this.#reportTimer]) clearTimeout(timer);
+    this.#pulse.close();
     await this.#parts.source.close();
     await this.#keeper.close();
     await this.#prober.close();

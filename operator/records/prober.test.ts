@@ -162,3 +162,25 @@ test('keys tell which names depend on an address', () => {
   want('two', ['b']);
   expect(prober.namesOf(new Set([targetKey(at('b')), 'unknown'])).toSorted()).toEqual(['one', 'two']);
 });
+
+test('a probe that ran out of time while this process could not run is no strike; three that did not are', async () => {
+  let lost = true;
+  await prober.close();
+  prober = new Prober({
+    probe: () =>
+      new Promise((resolve) => {
+        setTimeout(() => resolve({ is: 'fails', reason: 'TimedOut', message: 'too late' }), 100);
+      }),
+    intervalMs: INTERVAL_MS,
+    log: pino({ level: 'silent' }),
+    onChange: () => {},
+    lostSince: (since) => (lost ? performance.now() - since : 0),
+    random: () => 0.5,
+  });
+  want('one', ['a'], true);
+  await pass(10 * INTERVAL_MS);
+  expect(prober.reach(at('a'))).toEqual({ is: 'unasked' });
+  lost = false;
+  await pass(2 * INTERVAL_MS);
+  expect(prober.reach(at('a'))).toMatchObject({ is: 'silent' });
+});

@@ -15,6 +15,8 @@ export interface ProberOptions {
   readonly onChange: (keys: ReadonlySet<string>) => void;
   /** after each probe, whether that changed anything or not */
   readonly onProbe?: (verdict: Verdict, seconds: number) => void;
+  /** how long this process could not run since a time of `performance.now()`, ms; @default it always could */
+  readonly lostSince?: (since: number) => number;
   readonly now?: () => number;
   /** from 0 up to 1 */
   readonly random?: () => number;
@@ -45,6 +47,8 @@ interface Asked {
 const PROBES_AT_A_TIME = 32;
 /** Many servers that fail must not keep the operator busy: together they are asked at most this often. */
 const FAILING_PER_SECOND = 20;
+/** A probe that ran out of time says nothing about the server when this process could not run for this part of it: it is no strike. */
+const LOST_PART = 0.25;
 type Lane = 'good' | 'new' | 'failing';
 
 /** Asks every wanted address again and again, each at its own pace, and remembers what it said. */
@@ -166,12 +170,19 @@ export class Prober {
       verdict = { is: 'fails', reason: 'ConnectionLost', message: 'the probe itself broke; see the log of the operator' };
     }
     if (asked.gone.signal.aborted) return;
+    if (this.#isOurs(verdict, startedAt)) return this.#schedule(asked, this.#options.intervalMs / 4);
     const now = this.#now();
     const before = asked.answer;
     asked.answer = afterProbe(before, verdict, now);
     this.#schedule(asked, nextProbeIn(asked.answer, this.#options, { now, random: this.#random() }));
     this.#report(key, before, asked.answer);
     this.#options.onProbe?.(verdict, (performance.now() - startedAt) / 1000);
+  }
+
+  #isOurs(verdict: Verdict, startedAt: number): boolean {
+    if (verdict.is !== 'fails' || verdict.reason !== 'TimedOut') return false;
+    const lost = this.#options.lostSince?.(startedAt) ?? 0;
+    return lost > (performance.now() - startedAt) * LOST_PART;
   }
 
   #report(key: string, before: Answer, after: Answer): void {

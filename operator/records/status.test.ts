@@ -38,6 +38,12 @@ describe('times', () => {
 });
 
 describe('size', () => {
+  test('a name and a version of a megabyte, as a faulty declaration may have, fit too', () => {
+    const long = '\u20ac'.repeat(1_000_000);
+    const status = withTimes(description({ name: long, version: long, faults: [{ path: long, message: long }] }), undefined, early);
+    expect(Buffer.byteLength(JSON.stringify(status))).toBeLessThanOrEqual(MAX_STATUS_BYTES);
+  });
+
   const bytes = (status: DeclarationStatus) => Buffer.byteLength(JSON.stringify(status));
 
   test('a thousand tools are counted, and named as far as they fit', () => {

@@ -103,11 +103,14 @@ export function withTimes(
 }
 
 const MAX_MESSAGE = 500;
+/** No name or version that a registry takes is longer; that of a faulty declaration may be. */
+const MAX_NAME = 255;
 
 /** Long lists go first: of faults and tool names as many stay as fit. */
 function bounded(status: DeclarationStatus): DeclarationStatus {
   const conditions = status.conditions.map((condition) => ({ ...condition, message: cut(condition.message, MAX_MESSAGE) }));
-  const short: DeclarationStatus = { ...status, conditions };
+  const named = { name: cut(status.name, MAX_NAME), version: cut(status.version, MAX_NAME) };
+  const short: DeclarationStatus = { ...status, ...named, conditions };
   if (bytesOf(short) <= MAX_STATUS_BYTES) return short;
   const { tools, faults, ...rest } = short;
   const faultRoom = MAX_STATUS_BYTES - bytesOf({ ...rest, faults: [], tools: tools === undefined ? undefined : { ...tools, names: [] } });

@@ -135,7 +135,7 @@ export class Bench {
       SOURCE_DIRECTORY: this.catalog,
       STATUS_FILE: this.statusFile,
       PROBE_INTERVAL_SECONDS: '0.6',
-      PROBE_TIMEOUT_SECONDS: '2',
+      PROBE_TIMEOUT_SECONDS: '5',
       WITHDRAW_AFTER_SECONDS: '1',
       REGISTRY_RESYNC_SECONDS: '1',
       PUBLISH_ENDPOINT: 'true',

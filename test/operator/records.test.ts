@@ -295,7 +295,7 @@ test('a server that hangs, one that lists 10,000 tools and one at a foreign http
   try {
     const port = (hanging.address() as AddressInfo).port;
     const [good, huge] = [await bench.server(), await bench.server(Array.from({ length: 10_000 }, (_, index) => `tool_${index}`))];
-    const operator = await bench.operator();
+    const operator = await bench.operator({ PROBE_TIMEOUT_SECONDS: '2' });
     await bench.declare('a-hanging', record('com.example/hanging', `http://127.0.0.1:${port}/mcp`));
     await bench.declare('b-huge', record('com.example/huge', `${huge.url}/mcp`));
     await bench.declare('c-foreign', record('com.example/foreign', 'http://weather.example/mcp'));
