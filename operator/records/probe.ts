@@ -28,6 +28,8 @@ export const MAX_TOOLS = 2000;
 const MAX_PAGES = 100;
 /** All answers of one probe together, decompressed: hundreds of probes may run at once. */
 export const MAX_PROBE_BYTES = 4 * 1024 * 1024;
+/** One for each page, and some for the handshake and for what a server asks back: each of its words could cost a request otherwise. */
+const MAX_REQUESTS = MAX_PAGES + 50;
 /** A session that is not ended costs the server memory, so it gets this long even when the probe's own time is used up. */
 const GOODBYE_MS = 1000;
 
@@ -66,10 +68,12 @@ function mayBeOfOldEra({ verdict, stage }: Attempted): boolean {
 }
 
 async function attempt(address: Address, options: ProbeOptions, mode: 'auto' | 'legacy'): Promise<Attempted> {
-  const { signal, timeoutMs } = options;
+  const { timeoutMs } = options;
+  const flood = new AbortController();
+  const signal = AbortSignal.any([options.signal, flood.signal]);
   const facts: Facts = { timeoutMs, stage: 'handshake' };
   const url = new URL(address.url);
-  const fetch = observedFetch(address, options, facts);
+  const fetch = observedFetch(address, { ...options, signal }, facts, flood);
   const transport =
     address.transport === 'sse'
       ? new SSEClientTransport(url, { fetch, redirectPolicy: 'follow' })
@@ -77,7 +81,7 @@ async function attempt(address: Address, options: ProbeOptions, mode: 'auto' | '
   // a server that does not even answer the first request of the new era leaves half of the time for the old one
   const client = new Client({ name: 'toolyard-operator', version }, { versionNegotiation: { mode, probe: { timeoutMs: timeoutMs / 2 } } });
   try {
-    const verdict = await Promise.race([converse(client, transport, options, facts), aborted(signal)]);
+    const verdict = await Promise.race([converse(client, transport, { ...options, signal }, facts), aborted(signal)]);
     return { verdict, stage: facts.stage };
   } catch (error) {
     return { verdict: classify(error, facts), stage: facts.stage };
@@ -150,8 +154,8 @@ async function goodbye(client: Client, transport: ProbeTransport): Promise<void>
  * The fetch that the SDK's transports use. Notes what decides a verdict, since the SDK's errors carry the other side's words; bounds what is
  * read; adds headers; dials through the guard.
  */
-function observedFetch(address: Address, options: ProbeOptions, facts: Facts): FetchLike {
-  const budget = { bytesLeft: MAX_PROBE_BYTES };
+function observedFetch(address: Address, options: ProbeOptions, facts: Facts, flood: AbortController): FetchLike {
+  const budget = { bytesLeft: MAX_PROBE_BYTES, requestsLeft: MAX_REQUESTS };
   const send = (url: URL, init: RequestInit, signal: AbortSignal): Promise<UndiciResponse> =>
     undiciFetch(url, {
       method: init.method ?? 'GET',
@@ -165,6 +169,11 @@ function observedFetch(address: Address, options: ProbeOptions, facts: Facts): F
     if (init.method === 'DELETE') return emptied(await send(new URL(url), init, AbortSignal.timeout(GOODBYE_MS)));
     // the stream for notifications is of no use to a probe, and some servers keep it open for ever
     if (init.method !== 'POST' && address.transport !== 'sse') return new Response(null, { status: 405 });
+    budget.requestsLeft -= 1;
+    if (budget.requestsLeft < 0) {
+      facts.flooded = true;
+      flood.abort(new Error('it asks back without end'));
+    }
     try {
       const response = await send(new URL(url), init, options.signal);
       facts.status = response.status;

@@ -14,6 +14,8 @@ export interface Facts {
   /** why there was no answer */
   network?: unknown;
   tooLarge?: boolean;
+  /** it made the probe send more than any handshake needs */
+  flooded?: boolean;
   /** what there was too much of */
   overflow?: string;
 }
@@ -24,6 +26,7 @@ export interface Facts {
  */
 export function classify(error: unknown, facts: Facts): Verdict {
   if (facts.tooLarge === true) return fails('AnswerTooLarge', 'its answers are too large to read: it should list fewer or smaller tools');
+  if (facts.flooded === true) return fails('InvalidAnswer', 'it asks back without end, where a list of tools is asked for');
   if (facts.overflow !== undefined) {
     return fails('TooManyTools', `it ${facts.overflow}: no client can use that many; split it into several servers`);
   }

@@ -263,6 +263,18 @@ describe('servers that fail', () => {
     ],
   );
 
+  test('one that asks back without end makes the operator send only so much', async () => {
+    const { url, requests } = await serve((req, res, body) => {
+      const { id, method } = (body ?? {}) as Rpc;
+      if (method !== 'tools/list') return good(req, res, body);
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (let ping = 0; ping < 5_000; ping += 1) res.write(`data: {"jsonrpc":"2.0","id":"p${ping}","method":"ping"}\n\n`);
+      return res.end(`data: {"jsonrpc":"2.0","id":${id},"result":{"tools":[]}}\n\n`);
+    });
+    expect(reasonOf(await ask(url))).toBe('InvalidAnswer');
+    expect(requests.length).toBeLessThan(250);
+  });
+
   test.each(cases)('one that %s: %s', async (_what, reason, answer) => {
     const { url } = await serve(answer);
     const start = performance.now();
