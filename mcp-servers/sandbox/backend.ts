@@ -150,7 +150,8 @@ export interface SandboxBackend {
   describe(): BackendDescription;
   /**
    * The sandbox is listed from the moment of the call on and resolved when commands can run in it.
-   * @throws SandboxError `not-ready`, `start-timeout`, `cancelled`; nothing is left behind then
+   * An order for a handle that is there already waits for that one.
+   * @throws SandboxError `not-ready`, `start-timeout`, `cancelled`, `failed`, `ended` when it was deleted meanwhile; nothing is left behind then
    */
   create(order: SandboxOrder): Promise<SandboxInfo>;
   find(handle: string): Promise<SandboxInfo | undefined>;

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CommandResult, SandboxBackend, SandboxError, SandboxOrder } from '../../mcp-servers/sandbox/backend.ts';
 
@@ -68,6 +70,36 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         expect(await guest.beats('stubborn')).toBe(false);
       });
 
+      test('a command that signals its whole process group, as scripts do when they end, reaches nothing else', async () => {
+        const signalling = new Guest(backend, 'sb-signals');
+        await signalling.create();
+        const bystander = signalling.run('until [ -e released ]; do sleep 0.02; done; echo unharmed');
+        expect(await signalling.run('trap "" TERM; kill 0; echo survived')).toMatchObject({ exitCode: 0, stdout: 'survived\n' });
+        expect(await signalling.run('sleep 60 & kill -9 0')).toMatchObject({ exitCode: 137 });
+        expect(await signalling.run('kill -STOP 0', { timeoutMs: 300 })).toMatchObject({ timedOut: true });
+        await signalling.write('released', '');
+        expect(await bystander).toMatchObject({ stdout: 'unharmed\n' });
+        await signalling.delete();
+      });
+
+      test('of commands that were killed nothing stays, not even a number', async () => {
+        const before = await guest.processes();
+        for (let round = 0; round < 4; round += 1) await guest.run('sleep 60 & sleep 60', { timeoutMs: 100 });
+        await expect.poll(() => guest.processes(), { timeout: 10_000 }).toBeLessThanOrEqual(before);
+      });
+
+      test.runIf(process.arch === 'x64')(
+        'a program that frees its process tree from dying with the command dies all the same',
+        async () => {
+          await guest.write('hijack.py', readFileSync(join(import.meta.dirname, 'hijack.py'), 'utf8'));
+          const free = `python3 hijack.py; ${heart('freed')}; until [ -s freed ]; do :; done`;
+          await guest.run(free);
+          expect(await guest.beats('freed')).toBe(false);
+          await guest.run(`rm freed; ${free}; sleep 60`, { timeoutMs: 1_500 });
+          expect(await guest.beats('freed')).toBe(false);
+        },
+      );
+
       test('a caller who leaves ends his command', async () => {
         const leaving = new AbortController();
         const gone = guest.run(`${heart('abandoned')}; sleep 60`, { signal: leaving.signal });
@@ -124,6 +156,20 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         expect([some.entries.length, some.total]).toEqual([2, 3]);
       });
 
+      test('names are listed whatever is in them; what is no UTF-8 with replacement characters', async () => {
+        await guest.run(String.raw`mkdir -p odd; cd odd; touch $'new\nline' $'no\xff\xfetext' '"' ' '; printf 12 > $'\xed\xa0\x80'`);
+        const { entries, total } = await backend.listFiles(guest.handle, guest.at('odd'), 10);
+        expect(total).toBe(5);
+        expect(entries.map(({ name, size }) => [name, size])).toEqual([
+          [' ', 0],
+          ['"', 0],
+          ['new\nline', 0],
+          ['no\ufffd\ufffdtext', 0],
+          ['\ufffd\ufffd\ufffd', 2],
+        ]);
+        expect(await guest.read('odd/new\nline')).toBe('');
+      });
+
       test('existence is told for files, directories and what is not there', async () => {
         await guest.write('there', 'x');
         const found = await Promise.all(
@@ -150,6 +196,13 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
           '/usr/x',
         ],
         ['reading more than is allowed', 'too-large', (path: string) => backend.readFile(guest.handle, guest.at(path)), 'large'],
+        ['reading what has a name too long', 'invalid', (path: string) => backend.readFile(guest.handle, guest.at(path)), 'x'.repeat(4000)],
+        [
+          'reading what is deep below what is not there',
+          'no-such-file',
+          (path: string) => backend.readFile(guest.handle, guest.at(path)),
+          'not-there/'.repeat(350),
+        ],
         ['listing what is not a directory', 'wrong-kind', (path: string) => backend.listFiles(guest.handle, guest.at(path), 9), 'large'],
         ['listing what is not there', 'no-such-file', (path: string) => backend.listFiles(guest.handle, guest.at(path), 9), 'not-there'],
       ])('%s is refused as %s', async (_what, code, act, path) => {
@@ -190,6 +243,12 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         );
         expect(stdout).toMatch(/^1000\nCapPrm:0+\nCapEff:0+\nNoNewPrivs:1\n/);
         expect(stdout).not.toContain('hunter2');
+        // what a sandbox's first processes were given, as the file tools see it
+        for (const path of ['/proc/1/environ', '/proc/self/environ']) {
+          const environment = await guest.read(path).catch((error: SandboxError) => error.code);
+          expect(environment).not.toContain('hunter2');
+          expect(environment).not.toContain(process.cwd());
+        }
       });
 
       test('there is no network: no interface but loopback, no address, no name', async () => {
@@ -202,11 +261,13 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
           '    attempt(lambda: socket.create_connection(target, timeout=2))',
           'attempt(lambda: socket.getaddrinfo("example.com", 80))',
           'attempt(lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))',
+          'attempt(lambda: socket.socketpair(socket.AF_VSOCK, socket.SOCK_STREAM))',
+          'attempt(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16))',
           'attempt(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))',
           'print([name for _, name in socket.if_nameindex()])',
         ];
         await guest.write('net.py', program.join('\n'));
-        expect((await guest.run('python3 net.py')).stdout).toBe(`${'refused\n'.repeat(6)}['lo']\n`);
+        expect((await guest.run('python3 net.py')).stdout).toBe(`${'refused\n'.repeat(8)}['lo']\n`);
       });
 
       test('nothing of the host can be written, and nothing private of it read', async () => {
@@ -264,6 +325,33 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         // there is room for processes again
         expect(await bomb.run('for i in {1..40}; do sleep 0.1 & done; wait; echo alive')).toMatchObject({ stdout: 'alive\n', stderr: '' });
         await bomb.delete();
+      });
+
+      test('files can still be reached when the process limit is used up before the first one was', async () => {
+        const crowded = new Guest(backend, 'sb-crowded');
+        await crowded.create();
+        const program = [
+          'import os, time',
+          'while True:',
+          '    try:',
+          '        if os.fork() == 0: os.execvp("sleep", ["sleep", "60"])',
+          '    except OSError: time.sleep(0.01)',
+        ];
+        const enough = new AbortController();
+        const crowding = crowded
+          .run(`python3 -c '${program.join('\n')}'`, { signal: enough.signal })
+          .catch((error: SandboxError) => error.code);
+        const another = () =>
+          crowded.run('true').then(
+            ({ exitCode }) => exitCode,
+            ({ code }: SandboxError) => code,
+          );
+        await expect.poll(another, { timeout: 10_000 }).not.toBe(0);
+        await crowded.write('file', 'content');
+        expect(await crowded.read('file')).toBe('content');
+        enough.abort();
+        expect(await crowding).toBe('cancelled');
+        await crowded.delete();
       });
 
       test('a memory bomb is killed, says why, and the next command finds a working sandbox or an honest end', async () => {
@@ -362,6 +450,27 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         expect((await backend.list()).map(({ handle }) => handle)).not.toContain(late.handle);
       });
 
+      test('a start goes on for the retry when the first caller leaves, and a retry that is given up takes nothing away', async () => {
+        const retried = new Guest(backend, 'sb-retried');
+        const leaving = new AbortController();
+        const first = backend.create({ ...retried.order(), signal: leaving.signal });
+        const retry = backend.create(retried.order());
+        leaving.abort();
+        await expect(first).rejects.toMatchObject({ code: 'cancelled' });
+        expect(await retry).toMatchObject({ state: 'ready' });
+        await expect(backend.create({ ...retried.order(), signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'cancelled' });
+        expect(await retried.run('echo there')).toMatchObject({ stdout: 'there\n' });
+        await retried.delete();
+      });
+
+      test('a sandbox that is deleted while it starts is gone, and its caller told', async () => {
+        const brief = new Guest(backend, 'sb-unborn');
+        const creating = backend.create(brief.order()).catch((error: SandboxError) => error.code);
+        await brief.delete();
+        expect(await creating).toBe('ended');
+        expect((await backend.list()).map(({ handle }) => handle)).not.toContain(brief.handle);
+      });
+
       test('what a backend says of itself fits what it is set to', () => {
         expect(backend.ready()).toEqual({ ready: true });
         expect(backend.describe()).toMatchObject({
@@ -435,6 +544,12 @@ class Guest {
     while (!(await this.#backend.fileExists(this.handle, this.at(path)))) {
       if (performance.now() > deadline) throw new Error(`${path} did not appear in ${this.handle}`);
     }
+  }
+
+  /** How many the sandbox has, as its file tools see it. */
+  async processes(): Promise<number> {
+    const { entries } = await this.#backend.listFiles(this.handle, this.at('/proc'), 1_000);
+    return entries.filter(({ name }) => /^\d+$/.test(name)).length;
   }
 
   /** Whether any of these hearts still beats. */

@@ -15,12 +15,13 @@ import {
   readFileSync,
   unlinkSync,
   writeFileSync,
+  type OpenDirOptions,
   type Stats,
 } from 'node:fs';
 import { access, mkdir, open, opendir, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { constants as os } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 
@@ -84,7 +85,8 @@ async function makePipes(): Promise<void> {
     await promisify(execFile)('mkfifo', ['-m', '600', ...paths]);
     for (const path of paths) {
       const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-      spares.push({ readEnd, writeEnd: openSync(path, constants.O_WRONLY) });
+      // by number: a guest that put another pipe in this one's place would let the opening wait for ever
+      spares.push({ readEnd, writeEnd: openSync(`/proc/self/fd/${readEnd}`, constants.O_WRONLY) });
       unlinkSync(path);
     }
   } catch {
@@ -135,6 +137,7 @@ async function run({ id, command, outputBytes }: Extract<AgentRequest, { do: 'ru
   }
   try {
     const [code, signal] = await exit;
+    killOrphans();
     await flushed(streams);
     answer({ id, end: { exitCode: code ?? 128 + (signal === null ? 0 : os.signals[signal]), dropped } });
   } finally {
@@ -156,6 +159,27 @@ async function flushed(streams: Started['streams']): Promise<void> {
   await Promise.race([Promise.all(ends), new Promise((done) => setTimeout(done, OUTPUT_GRACE_MS))]);
 }
 
+/**
+ * A command's tree dies with its root, unless the guest has freed the init of its process namespace from that (ptrace, prctl). Then that
+ * one now has the same parent as this program; nothing else ever has.
+ */
+function killOrphans(): void {
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger);
+  for (const pid of pids) {
+    // the fields after the name, which is in brackets and may hold anything
+    const [, parent] = readIfThere(`/proc/${pid}/stat`)?.split(') ').at(-1)?.split(' ') ?? [];
+    if (pid !== process.pid && Number(parent) === process.ppid) killIfThere(pid);
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it was faster
+  }
+}
+
 function markForOutOfMemory(score: string): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', score);
@@ -170,7 +194,7 @@ async function write({ id, path, content }: Extract<AgentRequest, { do: 'write' 
   // never waits for the other end of a named pipe
   const file = await open(target, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK, 0o644);
   try {
-    if (!(await file.stat()).isFile()) throw fault('ENOTFILE', 'not a regular file');
+    if (!(await file.stat()).isFile()) throw fault('ENOTFILE');
     await file.truncate();
     await file.writeFile(Buffer.from(content, 'base64'));
   } finally {
@@ -183,15 +207,15 @@ async function read({ id, path, maxBytes }: Extract<AgentRequest, { do: 'read' }
   const file = await open(resolve(home, path), constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
-    if (found.isDirectory()) throw fault('EISDIR', 'a directory');
-    if (!found.isFile()) throw fault('ENOTFILE', 'not a regular file');
-    if (found.size > maxBytes) throw fault('EFBIG', `${found.size} bytes`);
+    if (found.isDirectory()) throw fault('EISDIR');
+    if (!found.isFile()) throw fault('ENOTFILE');
+    if (found.size > maxBytes) throw fault('EFBIG');
     // files of /proc say 0 and have content, and a guest may let a file grow meanwhile: what counts is what is read
     const room = Buffer.alloc(maxBytes + 1);
     let size = 0;
     for (let got = -1; got !== 0 && size < room.length; size += got)
       got = (await file.read(room, size, room.length - size, null)).bytesRead;
-    if (size > maxBytes) throw fault('EFBIG', `more than ${maxBytes} bytes`);
+    if (size > maxBytes) throw fault('EFBIG');
     answer({ id, end: { content: room.toString('base64', 0, size) } });
   } finally {
     await file.close();
@@ -200,24 +224,37 @@ async function read({ id, path, maxBytes }: Extract<AgentRequest, { do: 'read' }
 
 async function list({ id, path, maxEntries }: Extract<AgentRequest, { do: 'list' }>): Promise<void> {
   const directory = resolve(home, path);
-  const names: string[] = [];
+  // names are bytes: those that are no UTF-8 can be listed too, with replacement characters
+  const names: Buffer[] = [];
   let total = 0;
-  for await (const entry of await opendir(directory)) {
+  for await (const entry of await openNames(directory)) {
     total += 1;
     // the first ones by name, of however many there are
-    if (names.push(entry.name) >= 2 * maxEntries) names.sort().splice(maxEntries);
+    if (names.push(entry.name) >= 2 * maxEntries) names.sort(byBytes).splice(maxEntries);
   }
   const entries = [];
-  for (const name of names.sort().slice(0, maxEntries)) {
-    const found = await stat(join(directory, name)).catch(() => statOfLink(join(directory, name)));
+  for (const name of names.sort(byBytes).slice(0, maxEntries)) {
+    const entry = Buffer.concat([Buffer.from(`${directory}/`), name]);
+    const found = await stat(entry).catch(() => statOfLink(entry));
     if (found === undefined) continue;
-    entries.push({ name, size: found.size, type: found.isDirectory() ? 'directory' : 'file', modifiedAt: found.mtimeMs / 1000 });
+    const type = found.isDirectory() ? 'directory' : 'file';
+    entries.push({ name: name.toString(), size: found.size, type, modifiedAt: found.mtimeMs / 1000 });
   }
   answer({ id, end: { entries, total } });
 }
 
+function byBytes(a: Buffer, b: Buffer): number {
+  return a.compare(b);
+}
+
+/** Node's own type does not know that this gives names as bytes. */
+async function openNames(directory: string): Promise<AsyncIterable<{ readonly name: Buffer }>> {
+  const options = { encoding: 'buffer', bufferSize: 1024 } as unknown as OpenDirOptions;
+  return (await opendir(directory, options)) as unknown as AsyncIterable<{ readonly name: Buffer }>;
+}
+
 /** A dangling link is listed as itself; what has gone meanwhile is not listed. */
-function statOfLink(path: string): Stats | undefined {
+function statOfLink(path: Buffer): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
@@ -229,8 +266,8 @@ async function exists({ id, path }: Extract<AgentRequest, { do: 'exists' }>): Pr
   answer({ id, end: { exists: found } });
 }
 
-function fault(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
+function fault(code: string): Error {
+  return Object.assign(new Error(code), { code });
 }
 
 async function serve(request: AgentRequest): Promise<void> {
@@ -254,8 +291,8 @@ async function handle(request: AgentRequest): Promise<void> {
   try {
     await serve(request);
   } catch (error) {
-    const { code = 'EIO', message } = error as NodeJS.ErrnoException;
-    answer({ id: request.id, error: { code, message } });
+    const { code = 'EIO' } = error as NodeJS.ErrnoException;
+    answer({ id: request.id, error: code });
   }
 }
 
@@ -289,5 +326,7 @@ process.stdin.on('data', (chunk: Buffer) => {
 });
 // the server is gone: so is this sandbox
 process.stdin.once('close', () => process.exit(0));
+// starts the threads that access to files needs: without room for processes later on they could not be, and Node would abort
+void access(home);
 answer({ hello: true });
 void refill();

@@ -17,7 +17,7 @@ const entry = z.object({
 
 export const answerSchema = z.union([
   z.object({ id, stream: z.enum(['stdout', 'stderr']), data: base64 }),
-  z.object({ id, error: z.object({ code: z.string().regex(/^[A-Z][A-Z0-9_]{0,63}$/), message: z.string().max(2_000) }) }),
+  z.object({ id, error: z.string().regex(/^[A-Z][A-Z0-9_]{0,63}$/) }),
   z.object({ id, end: z.record(z.string(), z.unknown()) }),
 ]);
 

@@ -16,11 +16,9 @@ import { unlessAborted } from './abort.ts';
 import type { Cell } from './cell.ts';
 import { sandboxErrorOf } from './faults.ts';
 import { GuestFault, GuestGone, type Exchange, type Guest } from './guest.ts';
-import { prepareMachine, type Machine, type MachineSettings, type Prepared } from './prepare.ts';
+import { Supply, type SupplySettings } from './supply.ts';
 
-export interface LocalSettings extends MachineSettings {
-  /** sandboxes kept started for the next caller */
-  readonly warm: number;
+export interface LocalSettings extends SupplySettings {
   /** of stdout and of stderr of one command */
   readonly outputBytes: number;
   /** of one file up or down */
@@ -31,53 +29,64 @@ export interface LocalSettings extends MachineSettings {
 interface Tenant {
   info: SandboxInfo;
   readonly cell: Promise<Cell>;
+  /** ends the start, with a SandboxError as reason; too late it does nothing */
+  readonly start: AbortController;
+  /** callers of `create` that wait for the start */
+  waiting: number;
   deadline: NodeJS.Timeout;
-  /** requests under way */
-  active: number;
 }
 
-/** Requests at once in one sandbox; each costs it processes and open files. */
-const MAX_ACTIVE = 16;
+/** Requests at once in one sandbox; each costs it processes and open files, and this server what it holds of it. */
+const MAX_REQUESTS = 16;
 /** So many sandboxes that are over can still say why. */
 const REMEMBERED = 1_000;
-/** A machine without isolation is looked at again when somebody asks, but not more often. */
-const LOOK_AGAIN_MS = 10_000;
 
 /** Sandboxes on this machine, held by gVisor or bubblewrap. They live in this process: when it goes, so do they. */
 export class LocalBackend implements SandboxBackend {
   readonly #settings: LocalSettings;
   readonly #log: Log;
+  readonly #supply: Supply;
   readonly #tenants = new Map<string, Tenant>();
   readonly #ended = new LRUCache<string, SandboxInfo>({ max: REMEMBERED });
-  readonly #spares: Cell[] = [];
-  #prepared: Prepared = { ready: false, reason: 'finding out which isolation works on this machine; this takes a second' };
-  #preparing: Promise<Prepared>;
-  #lookAgainAt = Infinity;
-  #closing = false;
 
   constructor(settings: LocalSettings, log: Log) {
     this.#settings = settings;
     this.#log = log;
-    this.#preparing = this.#prepare();
+    this.#supply = new Supply(settings, log);
   }
 
   ready(): Readiness {
-    if (performance.now() > this.#lookAgainAt) this.#preparing = this.#prepare();
-    return this.#prepared.ready ? { ready: true } : { ready: false, reason: this.#prepared.reason };
+    const machine = this.#supply.look();
+    return machine.ready ? { ready: true } : { ready: false, reason: machine.reason };
   }
 
   describe(): BackendDescription {
     const { limits, outputBytes, fileBytes } = this.#settings;
     const base = { backend: 'local', limits: { ...limits, outputBytes, fileBytes } };
-    if (!this.#prepared.ready) return { ...base, isolation: 'none', languages: [], guarantees: [] };
-    const { isolation, languages, site } = this.#prepared;
+    const machine = this.#supply.look();
+    if (!machine.ready) return { ...base, isolation: 'none', languages: [], guarantees: [] };
+    const { isolation, languages, site } = machine;
     return { ...base, isolation: isolation.name, languages, guarantees: [...isolation.guarantees, ...site.guarantees] };
   }
 
-  async create(order: SandboxOrder): Promise<SandboxInfo> {
-    const tenant = this.#tenants.get(order.handle) ?? this.#admit(order);
-    await tenant.cell;
-    return tenant.info;
+  async create({ handle, readyTimeoutMs, signal, ...order }: SandboxOrder): Promise<SandboxInfo> {
+    const tenant = this.#tenants.get(handle) ?? this.#admit(handle, order);
+    const late = AbortSignal.timeout(readyTimeoutMs);
+    tenant.waiting += 1;
+    try {
+      await unlessAborted(tenant.cell, AbortSignal.any([signal, late]));
+      return tenant.info;
+    } catch (error) {
+      if (!signal.aborted && !late.aborted) throw error;
+      const givenUp = signal.aborted
+        ? new SandboxError('cancelled', `the caller left before sandbox ${handle} had started; it was removed`)
+        : new SandboxError('start-timeout', `sandbox ${handle} did not start within ${readyTimeoutMs / 1000} s; try again`);
+      // a retry of the same order may still wait for it, or have it already
+      if (tenant.waiting === 1 && tenant.info.state === 'starting') await this.#end(tenant, givenUp.message, givenUp);
+      throw givenUp;
+    } finally {
+      tenant.waiting -= 1;
+    }
   }
 
   find(handle: string): Promise<SandboxInfo | undefined> {
@@ -131,59 +140,20 @@ export class LocalBackend implements SandboxBackend {
   }
 
   async close(): Promise<void> {
-    this.#closing = true;
-    const why = 'the server was stopped';
-    const prepared = await this.#preparing;
-    this.#lookAgainAt = Infinity;
-    this.#prepared = { ready: false, reason: why };
-    const ending = [...this.#tenants.values()].map((tenant) => this.#end(tenant, why));
-    await Promise.all([...ending, ...this.#spares.splice(0).map((cell) => cell.remove(why))]);
-    if (prepared.ready) await prepared.site.close();
-  }
-
-  async #prepare(): Promise<Prepared> {
-    this.#lookAgainAt = Infinity;
-    try {
-      this.#prepared = await prepareMachine(this.#settings, this.#log);
-    } catch (error) {
-      const { stateDir } = this.#settings;
-      this.#prepared = { ready: false, reason: `STATE_DIR ${stateDir} cannot be used: ${(error as Error).message}` };
-    }
-    if (this.#prepared.ready) {
-      this.#log.info({ isolation: this.#prepared.isolation.name, languages: this.#prepared.languages }, 'sandboxes can be started');
-      this.#keepWarm(this.#prepared);
-    } else {
-      this.#lookAgainAt = performance.now() + LOOK_AGAIN_MS;
-      this.#log.error({ reason: this.#prepared.reason }, 'no sandbox can be started');
-    }
-    return this.#prepared;
-  }
-
-  #keepWarm({ site, isolation }: Machine): void {
-    while (!this.#closing && this.#spares.length < this.#settings.warm) {
-      const cell = site.start(isolation);
-      this.#spares.push(cell);
-      void cell.guest.gone.then((why) => this.#dropSpare(cell, why));
-    }
-  }
-
-  /** A spare that ended before anybody had it is replaced with the next one taken, not at once: it may end again. */
-  async #dropSpare(cell: Cell, why: string): Promise<void> {
-    const place = this.#spares.indexOf(cell);
-    if (place === -1) return;
-    this.#spares.splice(place, 1);
-    this.#log.warn({ why }, 'a waiting sandbox ended');
-    await cell.remove(why);
+    const emptied = this.#supply.close();
+    await Promise.all([...this.#tenants.values()].map((tenant) => this.#end(tenant, 'the server was stopped')));
+    await emptied;
   }
 
   /** From here on the sandbox counts, before anything is waited for. */
-  #admit(order: SandboxOrder): Tenant {
-    const { handle, owner, lifetime } = order;
+  #admit(handle: string, { owner, lifetime }: Pick<SandboxOrder, 'owner' | 'lifetime'>): Tenant {
+    const start = new AbortController();
     const tenant: Tenant = {
       info: { handle, owner, lifetime, state: 'starting', message: 'it is being started' },
-      cell: this.#start(order),
+      cell: this.#start(handle, start.signal),
+      start,
+      waiting: 0,
       deadline: this.#deadline(handle, lifetime.shutdownAt),
-      active: 0,
     };
     this.#tenants.set(handle, tenant);
     this.#ended.delete(handle);
@@ -195,30 +165,13 @@ export class LocalBackend implements SandboxBackend {
   }
 
   /** @throws SandboxError */
-  async #start({ handle, readyTimeoutMs, signal }: SandboxOrder): Promise<Cell> {
-    const until = AbortSignal.any([signal, AbortSignal.timeout(readyTimeoutMs)]);
-    let cell: Cell | undefined;
+  async #start(handle: string, signal: AbortSignal): Promise<Cell> {
     try {
-      const machine = this.#usable(await unlessAborted(this.#preparing, until));
-      cell = this.#spares.shift() ?? machine.site.start(machine.isolation);
-      this.#keepWarm(machine);
-      await unlessAborted(cell.guest.ready, until);
-      return cell;
+      return await this.#supply.take(signal);
     } catch (error) {
-      await cell?.remove('it did not start');
-      this.#log.warn({ handle, reason: (error as Error).message, complaint: cell?.guest.complaint }, 'a sandbox did not start');
       if (error instanceof SandboxError) throw error;
-      if (signal.aborted) throw new SandboxError('cancelled', `the caller left before sandbox ${handle} had started; it was removed`);
-      if (until.aborted)
-        throw new SandboxError('start-timeout', `sandbox ${handle} did not start within ${readyTimeoutMs / 1000} s; try again`);
       throw new SandboxError('failed', `sandbox ${handle} did not start: ${(error as Error).message}; try again`, { cause: error });
     }
-  }
-
-  #usable(prepared: Prepared): Machine {
-    if (!prepared.ready) throw new SandboxError('not-ready', prepared.reason);
-    if (this.#closing) throw new SandboxError('not-ready', 'the server is stopping; connect again in a while');
-    return prepared;
   }
 
   #moveIn(tenant: Tenant, cell: Cell): void {
@@ -233,12 +186,16 @@ export class LocalBackend implements SandboxBackend {
     return this.#tenants.get(handle) === tenant && this.#tenants.delete(handle);
   }
 
-  /** Resolves when nothing is left of it, also when it is already being ended. */
-  async #end(tenant: Tenant, why: string): Promise<void> {
+  /**
+   * Resolves when nothing is left of it, also when it is already being ended.
+   * @param refusal what callers are told who still wait for its start
+   */
+  async #end(tenant: Tenant, why: string, refusal = over(tenant.info.handle, why)): Promise<void> {
     if (this.#forget(tenant)) {
       this.#ended.set(tenant.info.handle, { ...tenant.info, state: 'ended', message: why });
       this.#log.info({ handle: tenant.info.handle, why }, 'sandbox ended');
     }
+    tenant.start.abort(refusal);
     const cell = await tenant.cell.catch(() => undefined);
     await cell?.remove(why);
   }
@@ -262,36 +219,32 @@ export class LocalBackend implements SandboxBackend {
 
   async #use<T>(handle: string, subject: string, act: (cell: Cell) => Promise<T>): Promise<T> {
     const tenant = this.#tenant(handle);
-    if (tenant.active >= MAX_ACTIVE) {
-      throw new SandboxError(
-        'busy',
-        `${MAX_ACTIVE} calls are under way in sandbox ${handle}, which is all it takes; try again when one has ended`,
-      );
+    const cell = await tenant.cell;
+    if (cell.guest.requests >= MAX_REQUESTS) {
+      const busy = `${MAX_REQUESTS} calls are under way in sandbox ${handle}, which is all it takes; try again when one has ended`;
+      throw new SandboxError('busy', busy);
     }
-    tenant.active += 1;
     try {
-      return await act(await tenant.cell);
+      return await act(cell);
     } catch (error) {
       if (error instanceof GuestFault) throw sandboxErrorOf(error, subject);
       if (!(error instanceof GuestGone)) throw error;
       await this.#end(tenant, error.message);
       throw over(handle, this.#ended.get(handle)?.message ?? error.message, error);
-    } finally {
-      tenant.active -= 1;
     }
   }
 
-  async #access<T>(handle: string, access: FileAccess, ask: (guest: Guest) => Exchange<T>): Promise<T> {
-    const { path, timeoutMs, signal } = access;
-    const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  /** What is not answered in time is not waited for, but counts until it is: the sandbox still has it to do. */
+  async #access<T>(handle: string, { path, timeoutMs, signal }: FileAccess, ask: (guest: Guest) => Exchange<T>): Promise<T> {
+    const late = AbortSignal.timeout(timeoutMs);
+    const until = AbortSignal.any([signal, late]);
     return this.#use(handle, path, async ({ guest }) => {
-      const { id, end } = ask(guest);
       try {
-        return await unlessAborted(end, until);
+        until.throwIfAborted();
+        return await unlessAborted(ask(guest).end, until);
       } catch (error) {
-        if (!until.aborted) throw error;
-        guest.forget(id);
         if (signal.aborted) throw new SandboxError('cancelled', 'the caller left');
+        if (!late.aborted) throw error;
         throw new SandboxError('timeout', `${path}: no answer from the sandbox within ${timeoutMs / 1000} s; try again, or delete it`);
       }
     });

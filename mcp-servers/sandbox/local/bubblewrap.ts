@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Guarantee } from '../backend.ts';
-import type { Host } from './host.ts';
+import { pathOf, type Host } from './host.ts';
 import {
   agentCommand,
   GUEST_ID,
@@ -9,71 +10,76 @@ import {
   guestPaths,
   OPEN_FILES,
   SHARED_MEMORY_BYTES,
-  type GuestLimits,
+  type Ground,
   type Isolation,
   type Launch,
   type Seat,
 } from './isolation.ts';
-import type { GuestFiles } from './runs.ts';
+import { seccompFilter } from './seccomp.ts';
 
-/** Holds guests in namespaces of the host's own kernel: https://github.com/containers/bubblewrap */
-export function bubblewrap(program: string, host: Host, files: GuestFiles, limits: GuestLimits): Isolation {
+/** Holds guests in namespaces of the host's own kernel: https://github.com/containers/bubblewrap @throws Error when its files cannot be written */
+export function bubblewrap(program: string, ground: Ground): Isolation {
   const noMoreNamespaces = supportedOptions(program).has('--disable-userns');
-  const setup: Setup = { program, host, files, limits, commandPrefix: nested(program, noMoreNamespaces) };
+  const filter = writeFilter(ground);
+  const commandPrefix = nested(program, noMoreNamespaces);
   return {
     name: 'bubblewrap',
-    commandPrefix: setup.commandPrefix,
-    launch: (seat) => launch(setup, seat),
-    guarantees: guarantees(host, { noMoreNamespaces, filter: files.seccomp !== undefined }),
+    commandPrefix,
+    launch: (seat) => launch({ program, ground, filter, commandPrefix }, seat),
+    guarantees: guarantees(ground.host, { noMoreNamespaces, filtered: filter !== undefined }),
   };
 }
 
 interface Setup {
   readonly program: string;
-  readonly host: Host;
-  readonly files: GuestFiles;
-  readonly limits: GuestLimits;
+  readonly ground: Ground;
+  /** path of the system call filter; undefined where there is none for this processor */
+  readonly filter: string | undefined;
   readonly commandPrefix: readonly string[];
+}
+
+function writeFilter({ directory, memoryCounted }: Ground): string | undefined {
+  const filter = seccompFilter(process.arch, { lastingMemory: memoryCounted });
+  if (filter === undefined) return undefined;
+  const path = join(directory, 'seccomp.bpf');
+  writeFileSync(path, filter);
+  return path;
 }
 
 const asGuest = ['--unshare-user', '--uid', String(GUEST_ID), '--gid', String(GUEST_ID), '--cap-drop', 'ALL', '--die-with-parent'];
 
-/** Inside, the same program nests once more: a process tree of the command's own, out of reach of the agent and of other commands. */
+/** Inside, the same program nests once more: a process tree and a session of the command's own, from which it reaches no other and no agent. */
 function nested(program: string, noMoreNamespaces: boolean): readonly string[] {
   const surroundings = ['--bind', '/', '/', '--dev-bind', '/dev', '/dev', '--proc', '/proc'];
-  return [program, ...asGuest, '--unshare-pid', ...(noMoreNamespaces ? ['--disable-userns'] : []), ...surroundings, '--'];
+  return [program, ...asGuest, '--unshare-pid', '--new-session', ...(noMoreNamespaces ? ['--disable-userns'] : []), ...surroundings, '--'];
 }
 
-function launch({ program, host, files, limits, commandPrefix }: Setup, seat: Seat): Launch {
-  const from = host.root ? staged : files;
+function launch({ program, ground, filter, commandPrefix }: Setup, seat: Seat): Launch {
+  const { host, limits } = ground;
+  const files = host.root ? staged : { ...ground.files, node: host.node };
   const readOnly = (source: string, inside: string): string[] => ['--ro-bind', source, inside];
-  const memory = (bytes: number, inside: string): string[] => ['--size', String(bytes), '--tmpfs', inside];
+  const memory = { '/dev/shm': SHARED_MEMORY_BYTES, '/tmp': limits.diskBytes, [guestPaths.workspace]: limits.diskBytes };
 
-  const asOther = host.root ? [...stage(files), ...dropRoot(seat.uid)] : [];
+  const asOther = host.root ? [...stage(ground), ...dropRoot(host, seat.uid)] : [];
   const apart = [...asGuest, '--unshare-all', '--new-session', '--hostname', 'sandbox'];
   const environment = Object.entries(guestEnvironment).flatMap(([name, value]) => ['--setenv', name, value]);
   const system = [
     ...host.system.mounted.flatMap((path) => readOnly(path, path)),
     ...host.system.links.flatMap(([path, target]) => ['--symlink', target, path]),
-    ...readOnly(from.etc, '/etc'),
-    ...files.neededOfEtc.flatMap((path) => readOnly(path, path)),
+    ...readOnly(files.etc, '/etc'),
+    ...host.etc.flatMap((path) => readOnly(path, path)),
   ];
-  const writable = [
-    ...memory(SHARED_MEMORY_BYTES, '/dev/shm'),
-    ...memory(limits.diskBytes, '/tmp'),
-    ...memory(limits.diskBytes, guestPaths.workspace),
-  ];
-  const own = [...readOnly(from.node, guestPaths.node), ...readOnly(from.agent, guestPaths.agent)];
+  const writable = Object.entries(memory).flatMap(([inside, bytes]) => ['--size', String(bytes), '--tmpfs', inside]);
+  const own = [...readOnly(files.node, guestPaths.node), ...readOnly(files.agent, guestPaths.agent)];
   // what bubblewrap makes by itself is memory without a size
   const frozen = ['--remount-ro', '/dev', '--remount-ro', '/'];
-  const filter = files.seccomp === undefined ? [] : ['--seccomp', '3'];
   // set inside, where a plain user's processes are counted apart from his others
   const limited = ['prlimit', `--nproc=${limits.processes}`, `--nofile=${OPEN_FILES}`, `--fsize=${limits.diskBytes}`, '--core=0'];
 
   const mounts = [...system, '--proc', '/proc', '--dev', '/dev', ...writable, ...own, ...frozen, '--chdir', guestPaths.workspace];
-  const options = [...apart, '--clearenv', ...environment, ...mounts, ...filter];
+  const options = [...apart, '--clearenv', ...environment, ...mounts, ...(filter === undefined ? [] : ['--seccomp', '3'])];
   const argv = [...asOther, program, ...options, '--', ...limited, ...agentCommand({ commandPrefix })];
-  return { argv, files: files.seccomp === undefined ? [] : [files.seccomp] };
+  return { argv, files: filter === undefined ? [] : [filter], memoryMounts: Object.keys(memory) };
 }
 
 /** Any directory that every user may enter. */
@@ -84,15 +90,15 @@ const staged = { etc: join(STAGE, 'etc'), agent: join(STAGE, 'agent.mjs'), node:
  * The guest's user may have no way to what it is given: Node and the state directory may lie in root's home. So root mounts them where it
  * has, seen by this sandbox's processes only.
  */
-function stage({ directory, node }: GuestFiles): string[] {
-  const script = `mount --bind "$1" ${STAGE} && mount --bind "$2" ${staged.node} && shift 2 && exec "$@"`;
-  return ['unshare', '--mount', '/bin/sh', '-c', script, 'sh', directory, node];
+function stage({ host, files }: Ground): string[] {
+  const script = `mount=$1; "$mount" --bind "$2" ${STAGE} && "$mount" --bind "$3" ${staged.node} && shift 3 && exec "$@"`;
+  return [pathOf('unshare', host), '--mount', '/bin/sh', '-c', script, 'sh', pathOf('mount', host), files.directory, host.node];
 }
 
 /** Without this bubblewrap, called by root, leaves root and all its capabilities to the guest. */
-function dropRoot(uid: number): string[] {
+function dropRoot(host: Host, uid: number): string[] {
   const user = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
-  return ['setpriv', ...user, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
+  return [pathOf('setpriv', host), ...user, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
 }
 
 function supportedOptions(program: string): ReadonlySet<string> {
@@ -100,7 +106,7 @@ function supportedOptions(program: string): ReadonlySet<string> {
   return new Set(help.stdout.match(/^ +(--[a-z0-9-]+)/gm)?.map((option) => option.trim()));
 }
 
-function guarantees(host: Host, { noMoreNamespaces, filter }: { noMoreNamespaces: boolean; filter: boolean }): Guarantee[] {
+function guarantees(host: Host, { noMoreNamespaces, filtered }: { noMoreNamespaces: boolean; filtered: boolean }): Guarantee[] {
   return [
     {
       what: 'host kernel',
@@ -116,9 +122,9 @@ function guarantees(host: Host, { noMoreNamespaces, filter }: { noMoreNamespaces
     },
     {
       what: 'reduced kernel interface',
-      holds: filter && noMoreNamespaces,
+      holds: filtered && noMoreNamespaces,
       how: [
-        filter ? 'system calls are filtered' : 'no system call filter for this processor',
+        filtered ? 'system calls are filtered' : 'no system call filter for this processor',
         noMoreNamespaces ? 'the guest can make no namespaces' : 'this bubblewrap is older than 0.8: the guest can make user namespaces',
       ].join('; '),
     },

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Log } from '../../../lib/log.ts';
 import type { CommandResult } from '../backend.ts';
+import { Bytes } from './bytes.ts';
 import type { Cgroup } from './cgroup.ts';
 import { Guest, GuestGone } from './guest.ts';
 import type { Launch } from './isolation.ts';
@@ -18,6 +20,7 @@ export interface CellOptions {
   /** undefined where this user may make none: memory is watched instead */
   readonly cgroup: Cgroup | undefined;
   readonly memoryBytes: number;
+  readonly log: Log;
   /** @default STOP_GRACE_MS */
   readonly stopGraceMs?: number;
 }
@@ -35,15 +38,19 @@ export class Cell {
   readonly guest: Guest;
   readonly #cgroup: Cgroup | undefined;
   readonly #memoryBytes: number;
+  readonly #memoryMounts: readonly string[];
+  readonly #log: Log;
   readonly #stopGraceMs: number;
   readonly #stops = new Set<(reason: StopReason) => void>();
   #endWatch: (() => void) | undefined;
   #removed: Promise<void> | undefined;
 
-  constructor({ launch, cgroup, memoryBytes, stopGraceMs = STOP_GRACE_MS }: CellOptions) {
+  constructor({ launch, cgroup, memoryBytes, log, stopGraceMs = STOP_GRACE_MS }: CellOptions) {
+    this.#log = log;
     this.#cgroup = cgroup;
     this.#stopGraceMs = stopGraceMs;
     this.#memoryBytes = memoryBytes;
+    this.#memoryMounts = launch.memoryMounts;
     this.guest = new Guest(cgroup === undefined ? launch : { ...launch, argv: [...cgroup.joining, ...launch.argv] });
   }
 
@@ -52,32 +59,30 @@ export class Cell {
    * @throws GuestGone when the sandbox ended meanwhile; GuestFault when the command could not be started
    */
   async run(command: string, { timeoutMs, outputBytes, signal }: RunOptions): Promise<CommandResult> {
-    const output = { stdout: new Capture(outputBytes), stderr: new Capture(outputBytes) };
+    const output = { stdout: new Bytes(), stderr: new Bytes() };
     const killsBefore = this.#outOfMemoryKills;
-    const { id, end } = this.guest.ask('run', { command, outputBytes }, (stream, data) => output[stream].add(data));
+    const { id, end } = this.guest.ask('run', { command, outputBytes }, (stream, data) => {
+      output[stream].add(data);
+      if (output[stream].length > outputBytes) this.guest.kill('its agent sent more output than was asked for');
+    });
     const stopping = this.#stoppable(id, { timeoutMs, signal });
     const reason = () => stopping.reason ?? (this.#outOfMemoryKills > killsBefore ? 'memory' : undefined);
-    const kept = (unsent = { stdout: 0, stderr: 0 }) => ({
-      stdout: output.stdout.bytes,
-      stderr: output.stderr.bytes,
-      dropped: { stdout: unsent.stdout + output.stdout.dropped, stderr: unsent.stderr + output.stderr.dropped },
-    });
     try {
       const { exitCode, dropped } = await end;
-      return { ...this.#outcome(reason(), exitCode), ...kept(dropped) };
+      return { ...this.#outcome(reason(), exitCode), stdout: output.stdout.all, stderr: output.stderr.all, dropped };
     } catch (error) {
       const why = reason();
       if (!(error instanceof GuestGone) || (why !== 'timeout' && why !== 'memory')) throw error;
       // a limit was met and the sandbox had to go with the command: what was written is still the answer
       const outcome = this.#outcome(why, KILLED);
       const note = `${outcome.note ?? 'the command did not stop when told to'}; the sandbox ended with it: create another`;
-      return { ...outcome, ...kept(), note };
+      return { ...outcome, stdout: output.stdout.all, stderr: output.stderr.all, dropped: { stdout: 0, stderr: 0 }, note };
     } finally {
       stopping.done();
     }
   }
 
-  /** Ends the sandbox and removes all there is of it. */
+  /** Ends the sandbox and removes all there is of it. Never rejects. */
   remove(why: string): Promise<void> {
     return (this.#removed ??= this.#remove(why));
   }
@@ -87,7 +92,8 @@ export class Cell {
     const late = new AbortController();
     await Promise.race([this.guest.gone, delay(END_GRACE_MS, undefined, { signal: late.signal }).catch(() => {})]);
     late.abort();
-    await this.#cgroup?.remove();
+    // goes with the group that it is in, at the latest when the server stops
+    await this.#cgroup?.remove().catch((error: unknown) => this.#log.warn({ err: error }, 'a control group is left behind'));
   }
 
   get #outOfMemoryKills(): number {
@@ -135,7 +141,8 @@ export class Cell {
   #watch(): void {
     const { pid } = this.guest;
     if (this.#cgroup !== undefined || pid === undefined) return;
-    this.#endWatch ??= watchMemory(pid, this.#memoryBytes, () => {
+    const watched = { pid, memoryMounts: this.#memoryMounts, limitBytes: this.#memoryBytes };
+    this.#endWatch ??= watchMemory(watched, () => {
       this.#endWatch = undefined;
       for (const stop of this.#stops) stop('memory');
     });
@@ -144,27 +151,5 @@ export class Cell {
   #unwatch(): void {
     this.#endWatch?.();
     this.#endWatch = undefined;
-  }
-}
-
-/** Keeps the beginning of a stream. The agent keeps to the limit by itself; a guest in its place might not. */
-class Capture {
-  readonly #chunks: Buffer[] = [];
-  #room: number;
-  dropped = 0;
-
-  constructor(limit: number) {
-    this.#room = limit;
-  }
-
-  add(data: Buffer): void {
-    const kept = data.subarray(0, this.#room);
-    this.#room -= kept.length;
-    this.dropped += data.length - kept.length;
-    if (kept.length > 0) this.#chunks.push(kept);
-  }
-
-  get bytes(): Buffer {
-    return Buffer.concat(this.#chunks);
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -48,18 +48,22 @@ describe('in a directory', () => {
   });
   afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-  test('without the files of a limit no group is taken for limited', () => {
-    const cgroups = Cgroups.open('toolyard-run', { version: 2, directory: top });
-    expect(() => cgroups.create('s0', { memoryBytes: 1, cpus: 1 })).toThrow('the kernel offers no memory.max');
+  test('without the files of a limit no group is taken for limited, and none is left', async () => {
+    const place = { version: 1, memory: join(top, 'memory'), cpu: join(top, 'cpu') } as const;
+    for (const directory of [place.memory, place.cpu]) mkdirSync(directory);
+    await expect(new Cgroups('toolyard-run', place).open()).rejects.toThrow('the kernel offers no memory.limit_in_bytes');
+    expect([place.memory, place.cpu].flatMap((directory) => readdirSync(directory))).toEqual([]);
   });
 
-  test('a group that cannot be made is an error, not a sandbox without limits', () => {
-    expect(() => Cgroups.open('toolyard-run', { version: 2, directory: join(top, 'not-there') })).toThrow('ENOENT');
+  test('a group that cannot be made is an error, not a sandbox without limits', async () => {
+    const cgroups = new Cgroups('toolyard-run', { version: 2, directory: join(top, 'not-there') });
+    await expect(cgroups.open()).rejects.toThrow('ENOENT');
   });
 
   test('groups are removed with those below them', async () => {
     mkdirSync(join(top, 'run', 's0'), { recursive: true });
-    await removeGroup(join(top, 'run'));
+    // by two at once, as two servers may that start together
+    await Promise.all([removeGroup(join(top, 'run')), removeGroup(join(top, 'run'))]);
     expect(existsSync(join(top, 'run'))).toBe(false);
     await removeGroup(join(top, 'run'));
   });

@@ -13,6 +13,7 @@ export interface CgroupLimits {
 }
 
 const CPU_PERIOD_MICROSECONDS = 100_000;
+const TRIAL_LIMITS: CgroupLimits = { memoryBytes: 64 * 1024 * 1024, cpus: 1 };
 
 /**
  * Finds the place from what the kernel says about this process. Version 1 groups nest in this process's own; version 2 ones are made at the
@@ -64,33 +65,48 @@ export class Cgroups {
   /** the server's own group, in each hierarchy; to be swept when it dies without removing it */
   readonly directories: readonly string[];
 
-  private constructor(place: CgroupPlace, directories: readonly string[]) {
+  /** @param name unique to this server */
+  constructor(name: string, place: CgroupPlace) {
     this.#place = place;
-    this.directories = directories;
+    const parents = place.version === 1 ? [place.memory, place.cpu] : [place.directory];
+    this.directories = [...new Set(parents)].map((parent) => join(parent, name));
   }
 
   /**
    * Makes the server's group.
-   * @param name unique to this server
-   * @throws Error when this user may not, or the kernel lacks a controller
+   * @throws Error when this user may not, or the kernel lacks a controller; then nothing is left of it
    */
-  static open(name: string, place: CgroupPlace): Cgroups {
-    const parents = place.version === 1 ? [place.memory, place.cpu] : [place.directory];
-    const directories = [...new Set(parents)].map((parent) => join(parent, name));
-    if (place.version === 2) delegate(place.directory);
-    for (const directory of directories) mkdirSync(directory, { recursive: true });
-    if (place.version === 2) delegate(join(place.directory, name));
-    return new Cgroups(place, directories);
+  async open(): Promise<void> {
+    try {
+      if (this.#place.version === 2) delegate(this.#place.directory);
+      for (const directory of this.directories) mkdirSync(directory);
+      if (this.#place.version === 2) this.directories.forEach(delegate);
+      // whether limits can be set shows only when one is
+      await this.create('trial', TRIAL_LIMITS).remove();
+    } catch (error) {
+      await this.close().catch(() => {});
+      throw error;
+    }
   }
 
   get version(): 1 | 2 {
     return this.#place.version;
   }
 
-  /** Makes a sandbox's group, limited before anything is in it. */
-  create(id: string, { memoryBytes, cpus }: CgroupLimits): Cgroup {
+  /** Makes a sandbox's group, limited before anything is in it. @throws Error; then nothing is left of it */
+  create(id: string, limits: CgroupLimits): Cgroup {
     const directories = this.directories.map((directory) => join(directory, id));
-    for (const directory of directories) mkdirSync(directory);
+    try {
+      for (const directory of directories) mkdirSync(directory);
+      this.#limit(directories, limits);
+    } catch (error) {
+      for (const directory of directories.filter((path) => existsSync(path))) rmdirSync(directory);
+      throw error;
+    }
+    return new Cgroup(directories);
+  }
+
+  #limit(directories: readonly string[], { memoryBytes, cpus }: CgroupLimits): void {
     const quota = Math.round(cpus * CPU_PERIOD_MICROSECONDS);
     const set = (file: string, value: string, need: 'always' | 'where there' = 'always') =>
       writeSetting(directories, { file, value, need });
@@ -104,7 +120,6 @@ export class Cgroups {
       set('cpu.cfs_period_us', String(CPU_PERIOD_MICROSECONDS));
       set('cpu.cfs_quota_us', String(quota));
     }
-    return new Cgroup(directories);
   }
 
   async close(): Promise<void> {
@@ -138,16 +153,22 @@ export class Cgroup {
   }
 }
 
-/** Kills what is in a group and removes it; a process that was killed may take a moment to leave. */
+/**
+ * Kills what is in a group and removes it; a process that was killed may take a moment to leave.
+ * @throws Error when it cannot be removed, or is still in use after deadlineMs
+ */
 export async function removeGroup(directory: string, deadlineMs = 5_000): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (existsSync(directory)) {
     for (const pid of members(directory)) kill(pid);
-    for (const child of subgroups(directory)) await removeGroup(child, deadlineMs);
     try {
+      for (const child of subgroups(directory)) await removeGroup(child, deadlineMs);
       rmdirSync(directory);
     } catch (error) {
-      if (performance.now() > deadline) throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      // somebody else was faster, perhaps at one below
+      if (code === 'ENOENT') continue;
+      if ((code !== 'EBUSY' && code !== 'ENOTEMPTY') || performance.now() > deadline) throw error;
       await delay(5);
     }
   }

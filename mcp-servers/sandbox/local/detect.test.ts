@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { candidates, installHint, missingPrograms } from './detect.ts';
+import { candidates, kernelNeeded, missingPrograms, unusable } from './detect.ts';
 import type { Host } from './host.ts';
 
 const hostWith = (...programs: string[]): Host => ({
@@ -8,6 +8,7 @@ const hostWith = (...programs: string[]): Host => ({
   node: '/usr/bin/node',
   find: (program) => (programs.includes(program) ? `/usr/bin/${program}` : undefined),
   system: { mounted: [], links: [] },
+  etc: [],
 });
 
 test('gVisor is tried before bubblewrap, and one that is asked for alone', () => {
@@ -27,7 +28,9 @@ describe('what is missing', () => {
   });
 });
 
-describe('what to install', () => {
+describe('a machine on which nothing works', () => {
+  const absent = { name: 'bubblewrap', why: 'bwrap not found on PATH', absent: true } as const;
+
   test.each([
     ['ID=debian\nVERSION_ID="12"\n', 'apt-get install bubblewrap'],
     ['NAME="Linux Mint"\nID=linuxmint\nID_LIKE="ubuntu debian"\n', 'apt-get install bubblewrap'],
@@ -36,16 +39,20 @@ describe('what to install', () => {
     ['ID=alpine\n', 'apk add bubblewrap'],
     ['ID=somethingelse\n', 'install the package bubblewrap'],
     ['', 'install the package bubblewrap'],
-  ])('on %j: %s', (release, command) => {
-    expect(installHint('auto', release, 'linux')).toContain(command);
+  ])('on %j: is told to install, %s', (release, command) => {
+    expect(unusable([absent], release)).toContain(command);
   });
 
-  test('is what was asked for, when only one isolation will do', () => {
-    expect(installHint('gvisor', 'ID=debian', 'linux')).not.toContain('bubblewrap');
-    expect(installHint('bubblewrap', 'ID=debian', 'linux')).not.toContain('runsc');
+  test('is told why, of each that was tried, and to install what is not installed only', () => {
+    const broken = { name: 'gvisor', why: 'it ended by itself', absent: false } as const;
+    const both = unusable([broken, absent], 'ID=debian');
+    expect(both).toContain('gvisor: it ended by itself. bubblewrap: bwrap not found on PATH.');
+    expect(both).toContain('What to do: run as root: apt-get install bubblewrap.');
+    expect(unusable([broken], 'ID=debian')).not.toMatch(/apt-get|install gVisor/);
+    expect(unusable([{ ...broken, absent: true }], 'ID=debian')).toContain("install gVisor's runsc");
   });
 
-  test('elsewhere than on Linux: a virtual machine', () => {
-    expect(installHint('auto', '', 'darwin')).toContain('Linux virtual machine');
+  test('elsewhere than on Linux is told to be a virtual machine', () => {
+    expect(kernelNeeded('darwin')).toContain('Linux virtual machine');
   });
 });

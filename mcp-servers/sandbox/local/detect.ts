@@ -20,16 +20,30 @@ export function missingPrograms(isolation: IsolationName, host: Host, runsc: str
   return missing.includes('runsc') && runsc !== undefined ? `RUNSC=${runsc} is no program` : `${missing.join(' and ')} not found on PATH`;
 }
 
-/** Ends the message about a machine without isolation: what to install, of what is wanted. */
-export function installHint(wanted: IsolationName | 'auto', osRelease = readOsRelease(), platform = process.platform): string {
-  if (platform !== 'linux') {
-    return `Sandboxes need a Linux kernel: run the sandbox server in a Linux virtual machine or container (this is ${platform}).`;
-  }
-  const ways = {
-    bubblewrap: bubblewrapHint(osRelease),
-    gvisor: "install gVisor's runsc (https://gvisor.dev/docs/user_guide/install/) and set RUNSC to its path",
-  };
-  return `What to do: ${wanted === 'auto' ? `${ways.bubblewrap}, or ${ways.gvisor}` : ways[wanted]}.`;
+/** Why one isolation is not to be had. */
+export interface Failure {
+  readonly name: IsolationName;
+  readonly why: string;
+  /** it is not installed */
+  readonly absent: boolean;
+}
+
+/** What to tell whoever runs a machine on which nothing that was tried works: why, and what to do about it. */
+export function unusable(failures: readonly Failure[], osRelease = readOsRelease()): string {
+  const whys = failures.map(({ name, why }) => `${name}: ${why}.`).join(' ');
+  const absent = failures.filter((failure) => failure.absent);
+  const toDo = absent.length > 0 ? absent.map(({ name }) => installHint(name, osRelease)).join(', or ') : 'mend that; it is installed';
+  return `No isolation works on this machine. ${whys}${kernelHints()} What to do: ${toDo}.`;
+}
+
+/** The same where there is no Linux kernel, and nothing to try. */
+export function kernelNeeded(platform: NodeJS.Platform): string {
+  return `Sandboxes need a Linux kernel: run the sandbox server in a Linux virtual machine or container (this is ${platform}).`;
+}
+
+function installHint(name: IsolationName, osRelease: string): string {
+  if (name === 'bubblewrap') return bubblewrapHint(osRelease);
+  return "install gVisor's runsc (https://gvisor.dev/docs/user_guide/install/) and set RUNSC to its path";
 }
 
 function bubblewrapHint(osRelease: string): string {
@@ -48,7 +62,7 @@ const managers = [
 ];
 
 /** Known reasons why a kernel refuses user namespaces to plain users. */
-export function kernelHints(): string {
+function kernelHints(): string {
   const settings = [
     { path: '/proc/sys/kernel/apparmor_restrict_unprivileged_userns', bad: '1' },
     { path: '/proc/sys/kernel/unprivileged_userns_clone', bad: '0' },

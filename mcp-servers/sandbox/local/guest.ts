@@ -3,6 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import type { AgentRequest } from './agent.ts';
 import { answerSchema, endSchemas, helloSchema, type Answer, type Ends } from './answers.ts';
+import { Bytes } from './bytes.ts';
 import type { Launch } from './isolation.ts';
 
 /** Why the agent refused one request: an errno name, or EFBIG, ENOTFILE of its own. */
@@ -10,8 +11,8 @@ export class GuestFault extends Error {
   override readonly name = 'GuestFault';
   readonly code: string;
 
-  constructor(code: string, message: string) {
-    super(message);
+  constructor(code: string) {
+    super(`the agent answered ${code}`);
     this.code = code;
   }
 }
@@ -40,6 +41,7 @@ interface Pending {
 /** Answers carry at most a listing, or a file in base64. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const MAX_COMPLAINT_BYTES = 4 * 1024;
+const NO_PROTOCOL = 'its agent no longer speaks the protocol';
 
 type GuestProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -51,8 +53,7 @@ export class Guest {
   readonly #gone = Promise.withResolvers<string>();
   #greeted = false;
   #lastId = 0;
-  #line: Buffer[] = [];
-  #lineBytes = 0;
+  #line = new Bytes();
   #complaint = '';
   #ending: string | undefined;
   #over = false;
@@ -63,7 +64,9 @@ export class Guest {
     try {
       this.#child = spawn(program, args, {
         stdio: ['pipe', 'pipe', 'pipe', ...opened],
-        env: { PATH: process.env['PATH'] },
+        // nothing of the server's: a guest can read what its sandbox's first process was given
+        env: {},
+        cwd: '/',
         // a Ctrl-C on the terminal is for the server, which then ends its sandboxes in order
         detached: true,
       }) as GuestProcess;
@@ -93,6 +96,11 @@ export class Guest {
     return this.#ready.promise;
   }
 
+  /** Requests that the agent has not answered yet, also those whose answer nobody waits for any more. */
+  get requests(): number {
+    return this.#pending.size;
+  }
+
   /** Resolves when its process is gone, with the reason. */
   get gone(): Promise<string> {
     return this.#gone.promise;
@@ -113,11 +121,6 @@ export class Guest {
   /** Kills a command and everything it started. */
   stop(id: number): void {
     if (this.#pending.has(id)) this.#send({ id, do: 'stop' });
-  }
-
-  /** Forgets about a request whose answer nobody waits for any more. */
-  forget(id: number): void {
-    this.#pending.delete(id);
   }
 
   /** Ends the sandbox at once; `why` is what callers of requests in flight are told. */
@@ -145,14 +148,11 @@ export class Guest {
   #read(chunk: Buffer): void {
     for (let start = 0; start < chunk.length && this.#ending === undefined;) {
       const newline = chunk.indexOf(10, start);
-      const part = chunk.subarray(start, newline === -1 ? undefined : newline);
-      this.#lineBytes += part.length;
-      if (this.#lineBytes > MAX_LINE_BYTES) return this.kill('its agent answered with more than was asked for');
-      this.#line.push(part);
+      this.#line.add(chunk.subarray(start, newline === -1 ? undefined : newline));
+      if (this.#line.length > MAX_LINE_BYTES) return this.kill('its agent answered with more than was asked for');
       if (newline === -1) return;
-      this.#understand(Buffer.concat(this.#line).toString());
-      this.#line = [];
-      this.#lineBytes = 0;
+      this.#understand(this.#line.all.toString());
+      this.#line = new Bytes();
       start = newline + 1;
     }
   }
@@ -165,21 +165,20 @@ export class Guest {
       return;
     }
     const answer = answerSchema.safeParse(said);
-    if (!answer.success || !this.#greeted) return this.kill('its agent no longer speaks the protocol');
+    if (!answer.success || !this.#greeted) return this.kill(NO_PROTOCOL);
     this.#take(answer.data);
   }
 
   #take(answer: Answer): void {
     const pending = this.#pending.get(answer.id);
-    // of a request that was given up
-    if (pending === undefined) return;
+    if (pending === undefined) return this.kill('its agent answered what nobody had asked');
     if ('stream' in answer) return pending.onOutput(answer.stream, Buffer.from(answer.data, 'base64'));
     this.#pending.delete(answer.id);
-    if ('error' in answer) return pending.reject(new GuestFault(answer.error.code, answer.error.message));
+    if ('error' in answer) return pending.reject(new GuestFault(answer.error));
     const end = endSchemas[pending.kind].safeParse(answer.end);
     if (end.success) return pending.resolve(end.data as never);
-    pending.reject(new GuestGone('its agent no longer speaks the protocol'));
-    this.kill('its agent no longer speaks the protocol');
+    pending.reject(new GuestGone(NO_PROTOCOL));
+    this.kill(NO_PROTOCOL);
   }
 }
 

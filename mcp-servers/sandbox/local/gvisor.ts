@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Host } from './host.ts';
+import { letAllRead } from './guest-files.ts';
+import { pathOf } from './host.ts';
 import {
   agentCommand,
   GUEST_ID,
@@ -8,26 +9,35 @@ import {
   guestPaths,
   OPEN_FILES,
   SHARED_MEMORY_BYTES,
-  type GuestLimits,
+  type Ground,
   type Isolation,
 } from './isolation.ts';
-import type { GuestFiles, RunDirectory } from './runs.ts';
 
-/** Holds guests in gVisor, a kernel of their own in user space: https://gvisor.dev. One OCI bundle serves every sandbox of a run. */
-export function gvisor(program: string, host: Host, run: RunDirectory, limits: GuestLimits): Isolation {
-  // a command gets user, process and mount namespaces of gVisor's; the shell before it only reaps and passes its exit code on
+/** The first process of a namespace: reaps what loses its parent, and passes an exit code on. */
+const init = ['/bin/sh', '-c', '"$@"; exit $?', 'sh'];
+
+/**
+ * Holds guests in gVisor, a kernel of their own in user space: https://gvisor.dev. One OCI bundle serves every sandbox of a run.
+ * @throws Error when its files cannot be written
+ */
+export function gvisor(program: string, ground: Ground): Isolation {
+  const { host } = ground;
+  // a command gets user, process and mount namespaces of gVisor's, and a session: what it signals with kill 0 is its own
   const apart = ['unshare', '--user', '--map-current-user', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--'];
-  const commandPrefix = [...apart, '/bin/sh', '-c', '"$@"; exit $?', 'sh'];
-  const bundle = writeBundle(run, host, limits, commandPrefix);
+  const commandPrefix = [...apart, ...init, 'setsid'];
+  const bundle = join(ground.directory, 'bundle');
+  writeBundle(bundle, ground, commandPrefix);
+  const state = join(ground.directory, 'runsc');
+  mkdirSync(state, { mode: 0o700 });
   // mounts that runsc makes for itself vanish with the namespace; as root they would show on the host
-  const unseen = ['unshare', '--mount', ...(host.root ? [] : ['--user', '--map-root-user'])];
+  const unseen = [pathOf('unshare', host), '--mount', ...(host.root ? [] : ['--user', '--map-root-user'])];
   // runsc would live on without its parent, and its sandbox with it
-  const mortal = ['setpriv', '--pdeathsig', 'KILL', '--'];
-  const runsc = [program, '--root', run.runscState, '--network=none', '--ignore-cgroups', '--overlay2=none'];
+  const mortal = [pathOf('setpriv', host), '--pdeathsig', 'KILL', '--'];
+  const runsc = [program, '--root', state, '--network=none', '--ignore-cgroups', '--overlay2=none'];
   return {
     name: 'gvisor',
     commandPrefix,
-    launch: ({ id }) => ({ argv: [...unseen, ...mortal, ...runsc, 'run', '--bundle', bundle, id], files: [] }),
+    launch: ({ id }) => ({ argv: [...unseen, ...mortal, ...runsc, 'run', '--bundle', bundle, id], files: [], memoryMounts: [] }),
     guarantees: [
       { what: 'host kernel', holds: true, how: 'the guest talks to a kernel of its own, in user space; that one runs without privileges' },
       { what: 'own user', holds: true, how: "users of the guest are users of its own kernel, not the host's" },
@@ -35,21 +45,22 @@ export function gvisor(program: string, host: Host, run: RunDirectory, limits: G
   };
 }
 
-/** Writes config.json and the root directory of https://github.com/opencontainers/runtime-spec; answers the absolute path that runsc needs. */
-function writeBundle(run: RunDirectory, host: Host, limits: GuestLimits, commandPrefix: readonly string[]): string {
-  const root = join(run.bundle, 'rootfs');
-  const directories = ['/proc', '/dev', '/tmp', '/etc', guestPaths.workspace, ...host.system.mounted];
+/** Writes config.json and the root directory of https://github.com/opencontainers/runtime-spec. */
+function writeBundle(bundle: string, ground: Ground, commandPrefix: readonly string[]): void {
+  const { system } = ground.host;
+  const root = join(bundle, 'rootfs');
+  const directories = ['/proc', '/dev', '/tmp', '/etc', guestPaths.workspace, ...system.mounted];
   for (const inside of directories) mkdirSync(join(root, inside), { recursive: true });
-  for (const [path, target] of host.system.links) symlinkSync(target, join(root, path));
+  for (const [path, target] of system.links) symlinkSync(target, join(root, path));
   for (const inside of [guestPaths.node, guestPaths.agent]) {
     mkdirSync(dirname(join(root, inside)), { recursive: true });
     writeFileSync(join(root, inside), '');
   }
-  writeFileSync(join(run.bundle, 'config.json'), JSON.stringify(configuration(run.files, host, limits, commandPrefix)));
-  return run.bundle;
+  letAllRead(root);
+  writeFileSync(join(bundle, 'config.json'), JSON.stringify(configuration(ground, commandPrefix)));
 }
 
-function configuration(files: GuestFiles, host: Host, limits: GuestLimits, commandPrefix: readonly string[]): object {
+function configuration({ host, files, limits }: Ground, commandPrefix: readonly string[]): object {
   const readOnly = (source: string, destination: string) => ({
     destination,
     source,
@@ -69,7 +80,7 @@ function configuration(files: GuestFiles, host: Host, limits: GuestLimits, comma
     root: { path: 'rootfs', readonly: true },
     process: {
       user: { uid: GUEST_ID, gid: GUEST_ID },
-      args: agentCommand({ commandPrefix }),
+      args: [...init, ...agentCommand({ commandPrefix })],
       env: Object.entries(guestEnvironment).map(([name, value]) => `${name}=${value}`),
       cwd: guestPaths.workspace,
       noNewPrivileges: true,
@@ -87,7 +98,7 @@ function configuration(files: GuestFiles, host: Host, limits: GuestLimits, comma
       memory('/dev/shm', SHARED_MEMORY_BYTES),
       ...host.system.mounted.map((path) => readOnly(path, path)),
       readOnly(files.etc, '/etc'),
-      ...files.neededOfEtc.map((path) => readOnly(path, path)),
+      ...host.etc.map((path) => readOnly(path, path)),
       memory('/tmp', limits.diskBytes),
       memory(guestPaths.workspace, limits.diskBytes),
       readOnly(host.node, guestPaths.node),

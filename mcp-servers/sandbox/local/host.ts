@@ -13,6 +13,8 @@ export interface Host {
   find(program: string): string | undefined;
   /** the machine's programs and libraries, for read-only use inside: /usr and what goes with it */
   readonly system: SystemTree;
+  /** what of the machine's /etc programs need to start: nothing that says anything about it */
+  readonly etc: readonly string[];
 }
 
 export interface SystemTree {
@@ -34,6 +36,7 @@ export function inspectHost(): Host {
     node: realpathSync(process.execPath),
     find: findProgram,
     system: systemTree(),
+    etc: ['/etc/alternatives', '/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d'].filter((path) => existsSync(path)),
   };
 }
 
@@ -49,6 +52,11 @@ export function firstGuestUid(uidMap: string): number {
     .map(([inside = 0, , count = 0]) => ({ from: inside, to: inside + count }));
   if (ranges.some(({ from, to }) => from <= UNUSED_RANGE && UNUSED_RANGE + GUEST_UIDS <= to)) return UNUSED_RANGE;
   return Math.max(1, Math.max(...ranges.map(({ to }) => to)) - GUEST_UIDS);
+}
+
+/** Absolute path of a program that was seen to be there; its bare name when it has gone since, for the error to name. */
+export function pathOf(program: string, host: Pick<Host, 'find'>): string {
+  return host.find(program) ?? program;
 }
 
 function findProgram(program: string): string | undefined {
@@ -73,8 +81,3 @@ function systemTree(): SystemTree {
     links: links.map((path) => [path, readlinkSync(path)] as const),
   };
 }
-
-/** What of the machine's /etc programs need to start: nothing that says anything about it. */
-export const neededOfEtc = ['/etc/alternatives', '/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d'].filter((path) =>
-  existsSync(path),
-);

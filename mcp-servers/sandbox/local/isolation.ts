@@ -1,4 +1,6 @@
 import type { Guarantee } from '../backend.ts';
+import type { GuestFiles } from './guest-files.ts';
+import type { Host } from './host.ts';
 
 /** What holds a sandbox on one machine. */
 export type IsolationName = 'gvisor' | 'bubblewrap';
@@ -19,10 +21,25 @@ export interface Seat {
   readonly uid: number;
 }
 
-/** How to start one sandbox: a command line, and files that it finds open for reading as 3, 4, … */
+/** What an isolation builds on. */
+export interface Ground {
+  readonly host: Host;
+  /** where it may keep files of its own; absolute */
+  readonly directory: string;
+  readonly files: GuestFiles;
+  readonly limits: GuestLimits;
+  /** all memory of a guest is counted by the kernel, in a control group */
+  readonly memoryCounted: boolean;
+}
+
+/** How to start one sandbox. */
 export interface Launch {
+  /** the program by its absolute path */
   readonly argv: readonly string[];
+  /** files that it finds open for reading as 3, 4, … */
   readonly files: readonly string[];
+  /** places inside, seen through the program's first child, whose files are memory of the host's */
+  readonly memoryMounts: readonly string[];
 }
 
 /** One way to hold guests, on this machine. */
@@ -64,5 +81,7 @@ export const OPEN_FILES = 1024;
 /** The program that serves a sandbox from inside. */
 export function agentCommand(isolation: Pick<Isolation, 'commandPrefix'>): readonly string[] {
   const settings = JSON.stringify({ prefix: isolation.commandPrefix });
-  return [guestPaths.node, '--v8-pool-size=1', '--max-old-space-size=64', guestPaths.agent, settings];
+  // without --disable-sigusr1 that signal would make Node listen for a debugger
+  const options = ['--v8-pool-size=1', '--max-old-space-size=64', '--disable-sigusr1'];
+  return [guestPaths.node, ...options, guestPaths.agent, settings];
 }

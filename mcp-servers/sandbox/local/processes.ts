@@ -11,11 +11,14 @@ export function processTree(pid: number): number[] {
   const open = [pid];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     found.push(next);
-    for (const thread of listed(`/proc/${next}/task`)) {
-      open.push(...numbers(read(`/proc/${next}/task/${thread}/children`)));
-    }
+    open.push(...childrenOf(next));
   }
   return found;
+}
+
+/** Oldest first, of a process with one thread. */
+export function childrenOf(pid: number): number[] {
+  return listed(`/proc/${pid}/task`).flatMap((thread) => numbers(read(`/proc/${pid}/task/${thread}/children`)));
 }
 
 /** Memory that exists only for this process: anonymous, and shared without a file behind it. Bytes; 0 when it is gone. */

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createLog } from '../../../lib/log.ts';
-import { processStart } from './processes.ts';
 import { RunDirectory, sweep } from './runs.ts';
 
 const log = createLog('test', 'silent');
@@ -14,7 +13,7 @@ beforeEach(() => {
 afterEach(() => rmSync(state, { recursive: true, force: true }));
 
 test('a run of a living server is left alone; its own end removes it', async () => {
-  const run = new RunDirectory(state, { node: process.execPath, neededOfEtc: [] });
+  const run = new RunDirectory(state);
   await sweep(state, log);
   expect(existsSync(run.path)).toBe(true);
   run.remove();
@@ -43,9 +42,12 @@ test('a state directory that is not there needs no sweeping', async () => {
   await expect(sweep(join(state, 'not-there'), log)).resolves.toBeUndefined();
 });
 
-test('the guest’s agent is plain JavaScript, and its users are its own', () => {
-  const { files } = new RunDirectory(state, { node: process.execPath, neededOfEtc: ['/etc/hostname'].filter((path) => existsSync(path)) });
-  expect(readFileSync(files.agent, 'utf8')).not.toMatch(/\binterface\b|: string\b/);
-  expect(readFileSync(join(files.etc, 'passwd'), 'utf8').split('\n')).toHaveLength(4);
-  expect(processStart(process.pid)).toMatch(/^\d+$/);
+test('what resists is left to the next server, and stops neither this one nor the rest of the clearing up', async () => {
+  const [resisting, other] = ['run-4194303-1-00000000', 'run-4194303-2-00000000'].map((name) => join(state, name)) as [string, string];
+  for (const path of [resisting, other]) mkdirSync(path);
+  const noGroup = join(state, `toolyard-${basename(resisting)}`);
+  writeFileSync(noGroup, '');
+  writeFileSync(join(resisting, 'cgroups.json'), JSON.stringify([noGroup]));
+  await sweep(state, log);
+  expect([resisting, other].map((path) => existsSync(path))).toEqual([true, false]);
 });

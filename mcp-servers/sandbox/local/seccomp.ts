@@ -36,15 +36,24 @@ const refusedCalls: Readonly<Record<string, Call>> = {
   syslog: { x64: 103, arm64: 116 },
   userfaultfd: { x64: 323, arm64: 282 },
 };
+/** System V shared memory and message queues outlive the processes that filled them. */
+const lastingMemoryCalls: Readonly<Record<string, Call>> = {
+  msgget: { x64: 68, arm64: 186 },
+  shmget: { x64: 29, arm64: 194 },
+};
 const socketCall: Call = { x64: 41, arm64: 198 };
+const socketPairCall: Call = { x64: 53, arm64: 199 };
 const ioctlCall: Call = { x64: 16, arm64: 29 };
 /** linux/audit.h */
 const auditIdentifier: Call = { x64: 0xc000003e, arm64: 0xc00000b7 };
 /** x86-64 accepts the calls of its 32-bit-pointer variant too, from this number on; arm64 has nothing of the kind */
 const FOREIGN_CALLS = 0x40000000;
 
-/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: of netlink a network namespace leaves nothing to reach */
-const allowedFamilies = [1, 2, 10, 16];
+/** AF_UNIX, AF_INET, AF_INET6 */
+const allowedFamilies = [1, 2, 10];
+/** linux/netlink.h; other protocols lead to parts of the kernel that no program in a sandbox has business with */
+const AF_NETLINK = 16;
+const NETLINK_ROUTE = 0;
 /** would put characters into somebody else's terminal: TIOCSTI, TIOCLINUX */
 const refusedRequests = [0x5412, 0x541c];
 
@@ -57,19 +66,30 @@ const ALLOW = 0x7fff0000;
 const KILL_PROCESS = 0x80000000;
 const REFUSE = 0x00050000;
 const EPERM = 1;
+const EPROTONOSUPPORT = 93;
 const EAFNOSUPPORT = 97;
 /** offsets in struct seccomp_data */
 const NUMBER = 0;
 const ARCHITECTURE = 4;
 const FIRST_ARGUMENT = 16;
 const SECOND_ARGUMENT = 24;
+const THIRD_ARGUMENT = 32;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
+export interface FilterOptions {
+  /** memory that no process holds any more is counted, and may be had */
+  readonly lastingMemory: boolean;
+}
+
 /** The filter as bwrap's `--seccomp` takes it (struct sock_filter[]); undefined where this processor's numbers are not known. */
-export function seccompFilter(arch: NodeJS.Architecture): Buffer | undefined {
+export function seccompFilter(arch: NodeJS.Architecture, { lastingMemory }: FilterOptions): Buffer | undefined {
   if (arch !== 'x64' && arch !== 'arm64') return undefined;
-  const program = instructions(arch);
+  const calls = Object.values(lastingMemory ? refusedCalls : { ...refusedCalls, ...lastingMemoryCalls });
+  const program = instructions(
+    arch,
+    calls.map((call) => call[arch]),
+  );
   const bytes = Buffer.alloc(program.length * 8);
   for (const [index, [code, ifTrue, ifFalse, value]] of program.entries()) {
     bytes.writeUInt16LE(code, index * 8);
@@ -80,19 +100,21 @@ export function seccompFilter(arch: NodeJS.Architecture): Buffer | undefined {
   return bytes;
 }
 
-function instructions(arch: KnownArchitecture): Instruction[] {
-  const families = [...allowedFamilies.flatMap((family) => when(family, allow)), refuse(EAFNOSUPPORT)];
-  const requests = [...refusedRequests.flatMap((request) => when(request, refuse(EPERM))), allow];
+function instructions(arch: KnownArchitecture, refused: readonly number[]): Instruction[] {
+  const families = allowedFamilies.flatMap((family) => when(family, allow));
+  const route = when(AF_NETLINK, load(THIRD_ARGUMENT), ...when(NETLINK_ROUTE, allow), refuse(EPROTONOSUPPORT));
+  const requests = refusedRequests.flatMap((request) => when(request, refuse(EPERM)));
   return [
-    [LOAD_WORD, 0, 0, ARCHITECTURE],
+    load(ARCHITECTURE),
     [JUMP_EQUAL, 1, 0, auditIdentifier[arch]],
     [RETURN, 0, 0, KILL_PROCESS],
-    [LOAD_WORD, 0, 0, NUMBER],
+    load(NUMBER),
     [JUMP_AT_LEAST, 0, 1, FOREIGN_CALLS],
     refuse(EPERM),
-    ...Object.values(refusedCalls).flatMap((call) => when(call[arch], refuse(EPERM))),
-    ...whenCalled(socketCall[arch], FIRST_ARGUMENT, families),
-    ...whenCalled(ioctlCall[arch], SECOND_ARGUMENT, requests),
+    ...refused.flatMap((call) => when(call, refuse(EPERM))),
+    ...when(socketCall[arch], load(FIRST_ARGUMENT), ...families, ...route, refuse(EAFNOSUPPORT)),
+    ...when(socketPairCall[arch], load(FIRST_ARGUMENT), ...families, refuse(EAFNOSUPPORT)),
+    ...when(ioctlCall[arch], load(SECOND_ARGUMENT), ...requests, allow),
     allow,
   ];
 }
@@ -103,12 +125,12 @@ function refuse(error: number): Instruction {
   return [RETURN, 0, 0, REFUSE | error];
 }
 
-/** `then` must leave the program: it is skipped, and what follows is reached, when the loaded value is another. */
-function when(value: number, then: Instruction): Instruction[] {
-  return [[JUMP_EQUAL, 0, 1, value], then];
+/** Takes a field of the call, of an argument the low half, as the value to look at. */
+function load(offset: number): Instruction {
+  return [LOAD_WORD, 0, 0, offset];
 }
 
-/** Judges one call by the low half of one of its arguments; `rules` must leave the program in every case. */
-function whenCalled(call: number, argument: number, rules: readonly Instruction[]): Instruction[] {
-  return [[JUMP_EQUAL, 0, rules.length + 1, call], [LOAD_WORD, 0, 0, argument], ...rules];
+/** `then` must leave the program in every case: it is skipped, and what follows is reached, when the loaded value is another. */
+function when(value: number, ...then: readonly Instruction[]): Instruction[] {
+  return [[JUMP_EQUAL, 0, then.length, value], ...then];
 }
