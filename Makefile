@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install isolation up demo check test test-gvisor test-differential bench format clean
+.PHONY: help install isolation up demo check test test-gvisor test-differential bench format docs clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
@@ -10,42 +10,42 @@ reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REP
 help: ## list these targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: node_modules/.package-lock.json ## install the pinned packages (done by the others when needed)
+install: node_modules/.package-lock.json ## install the pinned packages (done by the others)
 
-isolation: ## install bubblewrap where nothing can hold a sandbox and root may (done by the others when needed)
+isolation: ## install bubblewrap if needed (done by the others)
 	@./scripts/ensure-bubblewrap
 
 node_modules/.package-lock.json: package-lock.json
-	@echo "installing packages (once)" >&2
-	@$(node) npm ci --ignore-scripts --silent
+	@echo "installing packages (once, about half a minute)" >&2
+	@$(node) npm ci --ignore-scripts --loglevel=error >/dev/null || { echo "the packages could not be installed: the lines above say why; make install tries again" >&2; exit 1; }
 	@touch $@
 
-up: install isolation ## run registry, fetch, sandbox and operator here; Ctrl-C stops them
+up: install isolation ## run everything here until Ctrl-C
 	@$(node) node cli/main.ts up $(ARGS)
 
-demo: install isolation ## find both servers through the registry, fetch a page, run a program in the sandbox
+demo: install isolation ## use both servers as a client would, and stop again
 	@$(node) node cli/main.ts demo $(ARGS)
 
 check: install ## types, lint, format, unit tests: seconds
 	@$(node) npm run -s check
 
-test: install isolation ## every test that needs no cluster: unit, real processes, real clients, conformance
+test: install isolation ## every test that needs no cluster
 	@$(node) npm run -s test -- $(reporters)
 
-test-gvisor: install ## the sandbox tests under gVisor, built from its Go module where runsc is missing (Go; minutes, once)
+test-gvisor: install ## the sandbox tests under gVisor (Go)
 	@RUNSC=$$(./scripts/ensure-runsc) SANDBOX_ISOLATION=gvisor $(node) npx vitest run --project system test/sandbox $(reporters)
 
-test-differential: install ## the embedded registry against the official one, which is built and run here with a PostgreSQL of its own (Go; minutes, once)
+test-differential: install ## the embedded registry against the official one (Go)
 	@$(node) npx vitest run --config test/differential/vitest.config.ts $(or $(reporters),--reporter=verbose)
 
-bench: install isolation ## measure it beside its peers, in turns; minutes; ARGS="--only NAME" for one part, ARGS=--help for the list
+bench: install isolation ## measure it beside its peers; ARGS=--help for more
 	@$(node) node bench/main.ts $(ARGS)
 
 format: install ## rewrite the code in the project's format
 	@$(node) npm run -s format
 
-docs: install ## write anew what is generated in docs/: settings, differences from the official registry
+docs: install ## write anew what is generated in docs/
 	@$(node) npm run -s docs
 
 clean: ## remove what running and testing left in this checkout
-	@rm -rf .toolyard node_modules .tools
+	@rm -rf .toolyard .vitest node_modules .tools
