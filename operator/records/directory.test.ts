@@ -188,3 +188,9 @@ test('a broken file from the future is a broken file after a while, and others a
   await until(() => latest().incomplete === undefined);
   expect(declared('weather')?.document).toMatchObject({ unusable: 'InvalidJson' });
 });
+
+test('credentials that are a pipe are none, and nobody waits for them', async () => {
+  await mkdir(join(root, 'auth'));
+  execFileSync('mkfifo', [join(root, 'auth', 'weather.json')]);
+  expect(await source.credentials({ name: 'weather' })).toBeUndefined();
+});

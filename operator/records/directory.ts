@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readdir, readFile, type FileHandle } from 'node:fs/promises';
+import { open, readdir, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { watch, type FSWatcher } from 'chokidar';
 import { z } from 'zod';
@@ -30,6 +30,8 @@ const LONGEST_WRITING_MS = 2_000;
 /** Everything is looked at again this often: network file systems send no events. */
 const REREAD_MS = 5_000;
 
+/** A pipe must not make the operator wait for a writer. */
+const READING = constants.O_RDONLY | constants.O_NONBLOCK;
 /** These say something about this machine, not about the file. */
 const OUR_TROUBLE: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EIO', 'ESTALE', 'EAGAIN', 'EINTR']);
 /** Paths that are named when many cannot be read. */
@@ -95,7 +97,7 @@ export class DirectorySource implements Source {
     const { credentials: directory, log } = this.#options;
     if (directory === undefined) return undefined;
     try {
-      const { authorization, origin } = credentialsFile.parse(JSON.parse(await readFile(join(directory, `${name}.json`), 'utf8')));
+      const { authorization, origin } = credentialsFile.parse(await readJson(join(directory, `${name}.json`)));
       return { authorization, origin: new URL(origin).origin };
     } catch {
       // the error may quote the file
@@ -194,8 +196,7 @@ export class DirectorySource implements Source {
     const known = this.#files.get(path);
     let file: FileHandle | undefined;
     try {
-      // a pipe must not make the operator wait for a writer
-      file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+      file = await open(path, READING);
       const { young, ...read } = await readHandle(file, known);
       if (young && this.#isBeingWritten(path)) {
         unfinished.push(path);
@@ -254,6 +255,18 @@ async function readHandle(file: FileHandle, known: Remembered | undefined): Prom
   const found = parse(await readBounded(file));
   const broken = 'unusable' in found && found.unusable === 'InvalidJson';
   return { look, createdAt, found, young: broken && Date.now() - mtimeMs < WRITING_MS };
+}
+
+/** @throws Error for anything but a regular file with JSON in it */
+async function readJson(path: string): Promise<unknown> {
+  const file = await open(path, READING);
+  try {
+    const { found } = await readHandle(file, undefined);
+    if ('value' in found) return found.value;
+    throw new Error(found.message);
+  } finally {
+    await file.close();
+  }
 }
 
 async function readBounded(file: FileHandle): Promise<Buffer> {

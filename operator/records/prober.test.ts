@@ -163,7 +163,7 @@ test('keys tell which names depend on an address', () => {
   expect(prober.namesOf(new Set([targetKey(at('b')), 'unknown'])).toSorted()).toEqual(['one', 'two']);
 });
 
-test('a probe that ran out of time while this process could not run is no strike; three that did not are', async () => {
+test('a probe that ran out of time while this process could not run is no strike, five times in a row', async () => {
   let lost = true;
   await prober.close();
   prober = new Prober({
@@ -178,9 +178,26 @@ test('a probe that ran out of time while this process could not run is no strike
     random: () => 0.5,
   });
   want('one', ['a'], true);
-  await pass(10 * INTERVAL_MS);
+  await pass(INTERVAL_MS);
   expect(prober.reach(at('a'))).toEqual({ is: 'unasked' });
+  await pass(INTERVAL_MS);
+  expect(prober.reach(at('a'))).toMatchObject({ is: 'doubtful' });
   lost = false;
   await pass(2 * INTERVAL_MS);
   expect(prober.reach(at('a'))).toMatchObject({ is: 'silent' });
+});
+
+test('of a server that never answered it is told at once, however busy this process is', async () => {
+  await prober.close();
+  prober = new Prober({
+    probe: async () => ({ is: 'fails', reason: 'TimedOut', message: 'too late' }),
+    intervalMs: INTERVAL_MS,
+    log: pino({ level: 'silent' }),
+    onChange: () => {},
+    lostSince: () => Infinity,
+    random: () => 0.5,
+  });
+  want('one', ['a']);
+  await pass(0);
+  expect(prober.reach(at('a'))).toMatchObject({ is: 'doubtful' });
 });

@@ -32,6 +32,8 @@ export interface Wanted {
 interface Asked {
   readonly address: Address;
   answer: Answer;
+  /** probes in a row that were no strike */
+  excused: number;
   /** names of records that depend on it */
   readonly wantedBy: Set<string>;
   timer: NodeJS.Timeout | undefined;
@@ -49,6 +51,8 @@ const PROBES_AT_A_TIME = 32;
 const FAILING_PER_SECOND = 20;
 /** A probe that ran out of time says nothing about the server when this process could not run for this part of it: it is no strike. */
 const LOST_PART = 0.25;
+/** But not for ever: a server that keeps this process busy must not keep others from being told as silent. */
+const MOST_EXCUSED = 5;
 type Lane = 'good' | 'new' | 'failing';
 
 /** Asks every wanted address again and again, each at its own pace, and remembers what it said. */
@@ -122,6 +126,7 @@ export class Prober {
     const asked = known ?? {
       address,
       answer: unasked,
+      excused: 0,
       wantedBy: new Set<string>(),
       timer: undefined,
       nextAt: undefined,
@@ -170,7 +175,12 @@ export class Prober {
       verdict = { is: 'fails', reason: 'ConnectionLost', message: 'the probe itself broke; see the log of the operator' };
     }
     if (asked.gone.signal.aborted) return;
-    if (this.#isOurs(verdict, startedAt)) return this.#schedule(asked, this.#options.intervalMs / 4);
+    // only a strike against a published record does harm
+    if (asked.answer.expected && asked.excused < MOST_EXCUSED && this.#isOurs(verdict, startedAt)) {
+      asked.excused += 1;
+      return this.#schedule(asked, this.#options.intervalMs / 4);
+    }
+    asked.excused = 0;
     const now = this.#now();
     const before = asked.answer;
     asked.answer = afterProbe(before, verdict, now);
