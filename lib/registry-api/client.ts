@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { readPage, readRecord, readReport, strayRecord, type Page, type UnreadableRecord, type ValidationReport } from './answers.ts';
 import { RegistryError } from './errors.ts';
 import { AnswerTooLarge, exchange, type Answer, type Exchange } from './exchange.ts';
+import { versionPath, versionsPath } from './paths.ts';
 import { refusalOf } from './refusals.ts';
 import type { RecordStatus, ServerJson, ServerRecord } from './server-json.ts';
 import type { TokenSource } from './token.ts';
@@ -113,7 +114,7 @@ export class RegistryClient {
 
   /** All versions of a name, published last first; none when the name is unknown. A record of another name counts as unreadable. */
   async versions(name: string, options: ReadOptions = {}): Promise<readonly ServerRecord[]> {
-    const path = `/servers/${segment(name)}/versions${queryOf({ include_deleted: options.includeDeleted })}`;
+    const path = `${versionsPath(name)}${queryOf({ include_deleted: options.includeDeleted })}`;
     const page = await unlessNotFound(this.#read({ path, action: `list versions of ${name}`, signal: options.signal }, readPage));
     if (page === undefined) return [];
     const strays = page.records.filter(({ server }) => server.name !== name).map(({ server }) => strayRecord(server));
@@ -301,18 +302,6 @@ function reportOf(faults: readonly Fault[]): ValidationReport {
     valid: false,
     issues: faults.map(({ path, message }) => ({ type: 'schema', path, message, severity: 'error', reference: '' })),
   };
-}
-
-function versionPath(name: string, version: string): string {
-  return `/servers/${segment(name)}/versions/${segment(version)}`;
-}
-
-/**
- * One segment of a path. The registry decodes twice, so a percent sign is escaped twice; and dots alone would be resolved on the way.
- */
-function segment(text: string): string {
-  const dots = /^\.{1,2}$/.test(text) ? text.replaceAll('.', '%2E') : text.replaceAll('%', '%25');
-  return encodeURIComponent(dots);
 }
 
 function queryOf(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {

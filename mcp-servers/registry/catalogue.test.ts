@@ -14,6 +14,7 @@ beforeAll(async () => {
   await registry.publish('package.b/only', '1.0.0', {
     packages: [{ registryType: 'npm', identifier: '@x/y', version: '3.2.1', transport: { type: 'stdio' } }],
   });
+  await registry.publish('dots.b/server', '..');
   await registry.publish('gone.b/server', '1.0.0');
   await registry.setStatus(pathOf('gone.b/server'), 'deleted');
 });
@@ -58,12 +59,26 @@ test('an address cannot break out of the command it is shown in', async () => {
   expect(command).toBe(String.raw`'https://a.example/mcp?x='\''$(id)'\'''`);
 });
 
+test('an address shows what it is: nothing in it is invisible, drawn elsewhere or too long to be read', async () => {
+  const deceiving = { type: 'sse', url: 'https://good.example/\u202epcm/live.moc\u200b b' };
+  const endless = { type: 'sse', url: `https://good.example/${'x'.repeat(1000)}` };
+  await registry.publish('show.b/server', '1.0.0', { remotes: [endless, deceiving, ...Array.from({ length: 20 }, () => deceiving)] });
+  const text = await page('?search=show.b');
+  expect(text).toContain('https://good.example/%E2%80%AEpcm/live.moc%E2%80%8B%20b');
+  expect(text).not.toMatch(/\u202e|\u200b|xxxx/);
+  expect(text.split('claude mcp add').length - 1).toBe(10);
+  expect(text).toContain('12 more in the record');
+});
+
 test('every link to a version leads to it', async () => {
   const links = [...(await page()).matchAll(/href="(\/v0\.1\/servers\/[^"]*include_deleted=true)"/g)].map(([, link = '']) =>
     link.replaceAll('&amp;', '&'),
   );
-  expect(links.length).toBe(3);
-  for (const link of links) expect((await send(registry.url, 'GET', link)).status).toBe(200);
+  expect(links.length).toBeGreaterThan(3);
+  for (const link of links) {
+    const { pathname, search } = new URL(link, registry.url);
+    expect((await send(registry.url, 'GET', pathname + search)).status).toBe(200);
+  }
 });
 
 test('long catalogues come in pages, and a search narrows them', async () => {
