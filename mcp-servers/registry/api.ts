@@ -4,7 +4,15 @@ import { mayNotPublish, rightsOn, type Tokens } from './auth.ts';
 import type { BodyLimits } from './body.ts';
 import { resultCode } from './database.ts';
 import { acceptInput, type Reading } from './input.ts';
-import { planEdit, planPublish, planStatus, planStatusOfAll, type Verdict } from './lifecycle.ts';
+import {
+  MAX_BYTES_PER_NAME,
+  MAX_VERSIONS_PER_NAME,
+  planEdit,
+  planPublish,
+  planStatus,
+  planStatusOfAll,
+  type Verdict,
+} from './lifecycle.ts';
 import { cursorText, includeDeletedOf, listQueryOf } from './list-query.ts';
 import { Problem } from './problem.ts';
 import type { Route, RouteName } from './routes.ts';
@@ -56,11 +64,8 @@ export function createApi(registry: Registry): (asked: Asked) => Answer | Promis
 }
 
 function list({ store }: Registry, { query }: Asked): Answer {
-  const wanted = listQueryOf(query);
-  const { records, last } = store.list(wanted);
-  // A full page always names a next one, which may turn out to be empty.
-  const next = last !== undefined && records.length === wanted.limit ? { nextCursor: cursorText(last) } : {};
-  return serverList(records, next);
+  const { records, next } = store.list(listQueryOf(query));
+  return serverList(records, next === undefined ? {} : { nextCursor: cursorText(next) });
 }
 
 function getVersions({ store }: Registry, { route, query }: Asked): Answer {
@@ -91,6 +96,7 @@ async function publish(registry: Registry, { request }: Asked): Promise<Answer> 
     const taken = records.state(name, version) !== undefined;
     const facts = { name, version, count: records.count(name), taken, latest: records.latest(name) };
     carryOut(records, planPublish(facts, registry.clock()), document);
+    requireRoom(records, name, { document, verb: 'publish' });
     return records.record(name, version);
   });
 }
@@ -105,6 +111,7 @@ async function edit(registry: Registry, { route, request }: Asked): Promise<Answ
   return write(registry, 'Failed to edit server', (records) => {
     const facts = { current: records.state(at.name, at.version), rights: rightsOn(at.name, granted), name, version, fault };
     carryOut(records, planEdit(facts, registry.clock()), document);
+    requireRoom(records, name, { document, verb: 'edit' });
     return records.record(name, version);
   });
 }
@@ -158,6 +165,19 @@ function carryOut(records: Records, verdict: Verdict, document = ''): void {
     case 'save':
       return verdict.states.forEach((state) => records.saveState(state));
   }
+}
+
+/** All versions of a name are one answer. Documents that are small enough for the largest number of versions need no counting. */
+function requireRoom(
+  records: Records,
+  name: string,
+  { document, verb }: { readonly document: string; readonly verb: 'publish' | 'edit' },
+): void {
+  if (Buffer.byteLength(document) <= MAX_BYTES_PER_NAME / MAX_VERSIONS_PER_NAME) return;
+  const bytes = records.bytes(name);
+  if (bytes <= MAX_BYTES_PER_NAME) return;
+  const message = `maximum size of all versions of this server reached (${MAX_BYTES_PER_NAME} bytes): ${name} would have ${bytes}`;
+  throw new Problem(400, `Failed to ${verb} server`, [{ message }]);
 }
 
 function readSubmission(registry: Registry, request: IncomingMessage, authorization: boolean): Promise<Submission> {

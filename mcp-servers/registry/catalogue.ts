@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { versionPath, versionsPath } from '../../lib/registry-api/paths.ts';
 import {
   OFFICIAL_META,
   type OfficialMeta,
+  type Package,
   type ServerJson,
   type ServerRecord,
   type Transport,
@@ -12,23 +14,27 @@ import { queryValue } from './target.ts';
 
 const PER_PAGE = 50;
 const VERSIONS_SHOWN = 12;
+const WAYS_SHOWN = 10;
+/** A way to connect whose markup is longer is not shown: nobody could see what it is. */
+const LONGEST_SHOWN = 2000;
 
 const style = `
 :root { color-scheme: light dark; --ink: light-dark(#1b1f24, #e6e8eb); --faint: light-dark(#57606a, #9aa4af); --line: light-dark(#d8dee4, #30363d);
   --page: light-dark(#fff, #0f1216); --panel: light-dark(#f6f8fa, #171b21); --link: light-dark(#0a58ca, #79b8ff);
   --active: light-dark(#116329, #56d364); --deprecated: light-dark(#8a5300, #e3b341); --deleted: light-dark(#a40e26, #ff7b72) }
 * { box-sizing: border-box }
-body { margin: 0 auto; max-width: 54rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif }
+body { margin: 0 auto; max-width: 54rem; padding: 2rem 1.25rem 4rem; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif;
+  overflow-wrap: anywhere }
 h1 { font-size: 1.4rem; margin: 0 }
-h2 { font-size: 1.05rem; margin: 0; overflow-wrap: anywhere }
+h2 { font-size: 1.05rem; margin: 0 }
 p { margin: .35rem 0 }
 a { color: var(--link) }
-code, pre { font: .85rem/1.5 ui-monospace, monospace }
-pre { margin: .5rem 0; padding: .6rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; overflow-x: auto }
+code, pre { font: .85rem/1.5 ui-monospace, monospace; unicode-bidi: isolate }
+pre { margin: .5rem 0; padding: .6rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; white-space: pre-wrap }
 form { display: flex; gap: .5rem; margin: 1.25rem 0 }
 input { flex: 1; min-width: 0 }
 input, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .4rem .7rem }
-article { border-top: 1px solid var(--line); padding: 1.1rem 0 }
+article { border-top: 1px solid var(--line); padding: 1.1rem 0; overflow: clip }
 summary { cursor: pointer }
 .faint { color: var(--faint) }
 .versions { display: flex; flex-wrap: wrap; gap: .25rem .8rem; padding: 0; margin: .35rem 0; list-style: none }
@@ -48,7 +54,7 @@ export const cataloguePolicy = [
 export function catalogue(store: Store, query: string | undefined): string {
   const search = valueIn(query, 'search');
   const after = valueIn(query, 'after');
-  const { records, last } = store.list({
+  const { records, next } = store.list({
     limit: PER_PAGE,
     onlyLatest: true,
     includeDeleted: false,
@@ -56,8 +62,7 @@ export function catalogue(store: Store, query: string | undefined): string {
     ...(after !== '' && { after: { name: after } }),
   });
   const entries = records.map((text) => entry(store, JSON.parse(text) as ServerRecord));
-  const next =
-    last !== undefined && records.length === PER_PAGE ? `/?${new URLSearchParams({ search, after: last.name }).toString()}` : undefined;
+  const more = next && `/?${new URLSearchParams({ search, after: next.name }).toString()}`;
   return page(html`
     <header>
       <h1>MCP servers</h1>
@@ -73,7 +78,7 @@ export function catalogue(store: Store, query: string | undefined): string {
       </button>
     </form>
     <main>${entries.length > 0 ? entries : html`<p>${search === '' ? 'Nothing is published yet.' : 'No name holds this.'}</p>`}</main>
-    ${next === undefined ? undefined : html`<p><a href="${next}" rel="next">More</a></p>`}
+    ${more === undefined ? undefined : html`<p><a href="${more}" rel="next">More</a></p>`}
   `);
 }
 
@@ -108,17 +113,16 @@ function messageOf(official: OfficialMeta | undefined): Html | undefined {
 
 function versionsOf(store: Store, name: string): Html {
   const shown = store.states(name, VERSIONS_SHOWN);
-  const url = `/v0.1/servers/${encodeURIComponent(name)}/versions`;
   const items = shown.map(
     ({ version, status, isLatest }) =>
       html`<li>
-        <a href="${url}/${encodeURIComponent(encodeURIComponent(version))}?include_deleted=true"><bdi>${version}</bdi></a>
+        <a href="/v0.1${versionPath(name, version)}?include_deleted=true"><bdi>${version}</bdi></a>
         <span class="${status}">${status}</span>${isLatest ? ', latest' : ''}
       </li>`,
   );
   const rest = store.count(name) - shown.length;
   return html`<ul class="versions">
-    ${items}${rest > 0 ? html`<li><a href="${url}">${rest} more</a></li>` : undefined}
+    ${items}${rest > 0 ? html`<li><a href="/v0.1${versionsPath(name)}">${rest} more</a></li>` : undefined}
   </ul>`;
 }
 
@@ -133,28 +137,33 @@ function linksOf({ websiteUrl, repository }: ServerJson): Html | undefined {
 
 function waysToConnect({ name, remotes = [], packages = [] }: ServerJson): Html {
   const short = name.slice(name.indexOf('/') + 1);
-  const ways = [
-    ...remotes.map((remote) => connectRemote(short, remote)),
-    ...packages.map(
-      (item) =>
-        html`<p>
-          Package <code>${item.registryType}</code>: <code>${item.identifier}${item.version === undefined ? '' : `@${item.version}`}</code>
-        </p>`,
-    ),
-  ];
+  const ways = [...remotes.map((remote) => remoteWay(short, remote)), ...packages.map(packageWay)];
+  const shown = ways.filter(({ markup }) => markup.length <= LONGEST_SHOWN).slice(0, WAYS_SHOWN);
+  const rest = ways.length - shown.length;
   return html`<details>
     <summary>Connect</summary>
-    ${ways.length > 0 ? ways : html`<p>The record names neither an address nor a package.</p>`}
+    ${shown}${rest > 0 ? html`<p>${rest} more in the record</p>` : undefined}
+    ${ways.length === 0 ? html`<p>The record names neither an address nor a package.</p>` : undefined}
   </details>`;
 }
 
-function connectRemote(short: string, { type, url = '' }: Transport): Html {
+function remoteWay(short: string, { type, url = '' }: Transport): Html {
   const kind = type === 'sse' ? 'sse' : 'http';
-  const settings = JSON.stringify({ servers: { [short]: { type: kind, url } } }, undefined, 2);
+  const address = visible(url);
+  const settings = JSON.stringify({ servers: { [short]: { type: kind, url: address } } }, undefined, 2);
   return html`<p>Claude Code</p>
-    <pre>claude mcp add --transport ${kind} ${short} ${shellQuoted(url)}</pre>
+    <pre>claude mcp add --transport ${kind} ${short} ${shellQuoted(address)}</pre>
     <p>VS Code, in <code>.vscode/mcp.json</code></p>
     <pre>${settings}</pre>`;
+}
+
+function packageWay({ registryType, identifier, version }: Package): Html {
+  return html`<p>Package <code>${registryType}</code>: <code>${identifier}${version === undefined ? '' : `@${version}`}</code></p>`;
+}
+
+/** An address as whoever copies it should see it: characters that are drawn elsewhere, or not at all, stand as their escapes. */
+function visible(url: string): string {
+  return url.replaceAll(/[^\x21-\x7e]/gu, encodeURIComponent);
 }
 
 /** A record's address is pasted into a shell: nothing in it may be more than text. */

@@ -29,6 +29,9 @@ export interface StatusWish {
 
 export const MAX_VERSIONS_PER_NAME = 10_000;
 
+/** Ours: the official registry has no such bound, and more memory. */
+export const MAX_BYTES_PER_NAME = 32 * 1024 * 1024;
+
 export interface PublishFacts {
   readonly name: string;
   readonly version: string;

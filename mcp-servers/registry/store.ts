@@ -30,10 +30,11 @@ export interface ListQuery {
   readonly includeDeleted: boolean;
 }
 
-/** Records as finished JSON texts, with the key of the last one. */
+/** Records as finished JSON texts. */
 export interface Page {
   readonly records: readonly string[];
-  readonly last: { readonly name: string; readonly version: string } | undefined;
+  /** the place after which the next page begins; undefined when this was the last. A full page names one, which may turn out to be empty */
+  readonly next: { readonly name: string; readonly version: string } | undefined;
 }
 
 /** What a write may do within its transaction. */
@@ -43,6 +44,8 @@ export interface Records {
   /** every version, the newest publication first */
   states(name: string): RecordState[];
   count(name: string): number;
+  /** of the documents of all versions */
+  bytes(name: string): number;
   insert(state: RecordState, document: string): void;
   replaceDocument(state: RecordState, document: string): void;
   /** of several states of one name, the one that loses `isLatest` has to come first */
@@ -55,6 +58,9 @@ const RECORD = `'{"server":' || document || ',"_meta":{"${OFFICIAL_META}":' || m
 const WHOLE = 'records JOIN texts ON texts.id = records.text_id';
 const TEXT_ID = '(SELECT text_id FROM records WHERE name = ? AND version = ?)';
 const STATE = 'name, version, status, status_message, status_changed_at, published_at, updated_at, is_latest';
+
+/** A page ends with the record that brings it here: a hundred may be of a megabyte each. */
+const PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /** SQLite's LIMIT without an end. */
 const ALL = -1;
@@ -75,6 +81,7 @@ export class Store {
       latest: (name) => this.#state('name = ? AND is_latest = 1', name),
       states: (name) => this.states(name),
       count: (name) => this.count(name),
+      bytes: (name) => Number(this.#sql(`SELECT sum(octet_length(document)) AS bytes FROM ${WHOLE} WHERE name = ?`).get(name)?.['bytes']),
       insert: (state, document) => this.#insert(state, document),
       replaceDocument: (state, document) => this.#replaceDocument(state, document),
       saveState: (state) => this.#saveState(state),
@@ -96,9 +103,17 @@ export class Store {
     const index = query.onlyLatest ? 'INDEXED BY one_latest' : '';
     const keys = `SELECT name, version, text_id FROM records ${index} ${where} ORDER BY name, version LIMIT ?`;
     const sql = `SELECT name, version, ${RECORD} FROM (${keys}) CROSS JOIN texts ON texts.id = text_id ORDER BY name, version`;
-    const rows = this.#sql(sql).all(...values, query.limit);
-    const last = rows.at(-1);
-    return { records: rows.map(recordOf), last: last && { name: String(last['name']), version: String(last['version']) } };
+    const records: string[] = [];
+    let characters = 0;
+    for (const row of this.#sql(sql).iterate(...values, query.limit)) {
+      const record = recordOf(row);
+      records.push(record);
+      characters += record.length;
+      if (records.length === query.limit || characters >= PAGE_CHARACTERS) {
+        return { records, next: { name: String(row['name']), version: String(row['version']) } };
+      }
+    }
+    return { records, next: undefined };
   }
 
   /** Finished JSON texts, the newest publication first. */
