@@ -23,9 +23,13 @@ export async function findRecord(registry: RegistryClient, name: string): Promis
     const full = name.includes('/') ? name : await fullName(registry, name);
     const record = await registry.getVersion(full, 'latest');
     if (record !== undefined) return record;
-    throw new CliError(exit.notFound, `the registry ${registry.url} has no server ${full}`, {
-      next: `toolyard explain ${full} says why; toolyard servers lists what there is`,
-    });
+    throw notThere(registry, full, full);
+  });
+}
+
+function notThere({ url }: RegistryClient, what: string, name: string): CliError {
+  return new CliError(exit.notFound, `the registry ${url} has no server ${what}`, {
+    next: `toolyard explain ${name} says why; toolyard servers lists what there is`,
   });
 }
 
@@ -34,11 +38,7 @@ async function fullName(registry: RegistryClient, short: string): Promise<string
   const names = records.map(({ server }) => server.name).filter((name) => name.endsWith(`/${short}`));
   const [only, ...others] = names;
   if (only !== undefined && others.length === 0) return only;
-  if (only === undefined) {
-    throw new CliError(exit.notFound, `the registry ${registry.url} has no server named …/${short}`, {
-      next: 'toolyard servers lists what there is',
-    });
-  }
+  if (only === undefined) throw notThere(registry, `named …/${short}`, short);
   throw new CliError(exit.usage, `${short} is the end of several names`, { next: `use one of ${names.join(', ')}` });
 }
 

@@ -196,17 +196,19 @@ async function portRefused({ is, name, port }: Exclude<Choice<PartName>, { is: '
       next: `give another one: --${name}-port, from 1024 on (0 takes any free one)`,
     });
   }
-  return new CliError(exit.inUse, `port ${port} for ${name} is held by ${await describeHolder(port)}`, {
-    next: `stop that process, or give this one other ports: --registry-port, --fetch-port, --sandbox-port (0 takes any free one), and its own --state DIR`,
+  const { who, stop } = await describeHolder(port);
+  return new CliError(exit.inUse, `port ${port} for ${name} is held by ${who}`, {
+    next: `${stop}, or give this one other ports: --registry-port, --fetch-port, --sandbox-port (0 takes any free one), and its own --state DIR`,
   });
 }
 
-async function describeHolder(port: number): Promise<string> {
+async function describeHolder(port: number): Promise<{ who: string; stop: string }> {
   const holder = await holderOf(port);
-  if (holder === undefined) return 'another process';
+  if (holder === undefined) return { who: 'another process', stop: 'stop that' };
+  const who = `process ${holder.pid} (${holder.command || 'its command is hidden'})`;
   const parent = processFacts(holder.parent);
-  const ofUp = startsParts.test(parent.command) ? `, which belongs to process ${parent.pid} (${parent.command})` : '';
-  return `process ${holder.pid} (${holder.command || 'its command is hidden'})${ofUp}`;
+  if (!startsParts.test(parent.command)) return { who, stop: 'stop that process' };
+  return { who: `${who}, which belongs to process ${parent.pid} (${parent.command})`, stop: `stop process ${parent.pid}` };
 }
 
 /** The command of a process that restarts its parts when they are ended: it is what has to be stopped. */

@@ -128,6 +128,7 @@ test('a second one names who has the state directory or a port, and touches noth
   expect(samePort.stderr).toMatch(
     new RegExp(`port ${port} for registry is held by process \\d+ \\(.*mcp-servers/registry/main\\.ts\\), ${ofUp}`),
   );
+  expect(samePort.stderr).toContain(`stop process ${running.pid}, or`);
 
   const stranger = createServer();
   await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
