@@ -277,6 +277,22 @@ test('told to stop, it is unready at once, accepts for the grace period, finishe
   expect(order.slice(-2)).toEqual(['answered /slow', 'closed']);
 });
 
+test('told to stop, it can end what a request in flight would wait for', async () => {
+  const [begun, given] = [gate(), gate()];
+  const host = await start({
+    handler: async (_req, res) => {
+      begun.open();
+      await given.opened;
+      res.end('cut short');
+    },
+    onDrain: async () => given.open(),
+  });
+  const answer = fetch(host.url);
+  await begun.opened;
+  await host.close();
+  expect(await (await answer).text()).toBe('cut short');
+});
+
 test('a request that never finishes does not keep a process from stopping', async () => {
   const begun = gate();
   const host = await start({ settings: settings({ FINISH_SECONDS: 0.02 }), handler: begun.open });

@@ -18,6 +18,8 @@ export interface HttpHostOptions extends Served {
   readonly limits?: Partial<HttpLimits>;
   /** called last, when no request is in flight any more */
   readonly onClose?: () => Promise<void>;
+  /** called when no more connections are accepted, while requests are in flight: ends what they should not be waited for */
+  readonly onDrain?: () => Promise<void>;
 }
 
 export interface HttpHost {
@@ -26,7 +28,7 @@ export interface HttpHost {
   readonly tlsUrl?: string;
   /** `http://127.0.0.1:PORT/metrics` */
   readonly metricsUrl?: string;
-  /** Reports unready, accepts requests for DRAIN_SECONDS more, gives those in flight FINISH_SECONDS to finish, then calls onClose. */
+  /** Reports unready, accepts requests for DRAIN_SECONDS more, calls onDrain, gives those in flight FINISH_SECONDS to finish, then calls onClose. */
   close(): Promise<void>;
 }
 
@@ -86,6 +88,7 @@ async function drain(options: HttpHostOptions, traffic: Traffic, servers: Server
   traffic.drain();
   if (settings.DRAIN_SECONDS > 0) await delay(settings.DRAIN_SECONDS * 1000);
   const stopped = servers.stop();
+  await options.onDrain?.();
   const late = new AbortController();
   await Promise.race([traffic.idle(), delay(settings.FINISH_SECONDS * 1000, undefined, { signal: late.signal }).catch(() => {})]);
   late.abort();

@@ -25,6 +25,8 @@ export interface McpHostOptions {
   readonly log: Log;
   /** @default defaultLimits */
   readonly limits?: Partial<HttpLimits>;
+  /** as HttpHostOptions has them */
+  readonly onDrain?: () => Promise<void>;
   readonly onClose?: () => Promise<void>;
 }
 
@@ -34,7 +36,7 @@ export interface McpHostOptions {
  * @throws ConfigError, ListenError
  */
 export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
-  const { part, settings, log, ready, limits } = options;
+  const { part, settings, log, ready, limits, onDrain } = options;
   const metrics = options.metrics ?? new Registry();
   const callers = openCallers(settings, log);
   const calls = new Calls(settings.MAX_RESULT_BYTES, metrics, log);
@@ -68,7 +70,8 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
     await options.onClose?.();
   };
   try {
-    return await startHttpHost({ part, settings, handler: answer, ready, metrics, log, onClose, ...(limits && { limits }) });
+    const given = { ...(limits && { limits }), ...(onDrain && { onDrain }) };
+    return await startHttpHost({ part, settings, handler: answer, ready, metrics, log, onClose, ...given });
   } catch (error) {
     callers.close();
     throw error;

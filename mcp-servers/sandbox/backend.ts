@@ -46,6 +46,7 @@ export interface SandboxOrder {
   /** opaque; kept with the sandbox and given back by `find` and `list` */
   readonly owner: string;
   readonly placement: Placement;
+  /** begins when the sandbox is ready: a slow start uses up nothing of it */
   readonly lifetime: Lifetime;
   /** how long the start may take, ms */
   readonly readyTimeoutMs: number;

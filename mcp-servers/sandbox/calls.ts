@@ -8,6 +8,8 @@ import type { Input, Output } from './tools.ts';
 const WORKSPACE = '/workspace';
 /** Longest wait for a sandbox to start that a caller can ask for. */
 const MAX_READY_SECONDS = 600;
+/** The same for a sandbox that a caller did not ask for by itself. */
+const FRESH_READY_SECONDS = 60;
 /** A kernel takes no argument beyond 128 KiB, and the command is one. */
 const MAX_COMMAND_BYTES = 120_000;
 /** To remove a program after it was killed. */
@@ -132,20 +134,15 @@ export class Calls {
   }
 
   async #inSandbox<T>(input: Input<'run_code'>, signal: AbortSignal, act: (handle: string) => Promise<T>): Promise<T> {
-    const { sandbox_claim_name: name, timeout } = input;
-    if (name !== undefined) {
-      await this.#sandboxes.use(this.#principal, name, timeout * 1000);
-      return act(name);
-    }
-    const { handle } = await this.#create(
-      { shutdown_after_seconds: timeout + 60, sandbox_ready_timeout: 60, namespace: input.namespace },
-      signal,
-    );
+    const { sandbox_claim_name: name, timeout, namespace } = input;
+    const wish = { shutdown_after_seconds: timeout, sandbox_ready_timeout: FRESH_READY_SECONDS, namespace };
+    const handle = name ?? (await this.#create(wish, signal)).handle;
     try {
+      await this.#sandboxes.use(this.#principal, handle, timeout * 1000);
       return await act(handle);
     } finally {
       // it may have ended by itself
-      await this.#sandboxes.backend.delete(handle).catch(() => {});
+      if (name === undefined) await this.#sandboxes.backend.delete(handle).catch(() => {});
     }
   }
 

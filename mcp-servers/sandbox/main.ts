@@ -40,7 +40,8 @@ export async function startSandbox(settings: SandboxSettings): Promise<HttpHost>
       ready: () => backend.ready(),
       metrics,
       log,
-      onClose: () => backend.close(),
+      // sandboxes end with this process: nobody need wait for what runs in them
+      onDrain: () => backend.close(),
     });
   } catch (error) {
     await backend.close();

@@ -1,10 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { processesNaming, processTree } from '../../mcp-servers/sandbox/local/processes.ts';
 import { cgroupPlace } from '../../mcp-servers/sandbox/local/cgroup.ts';
-import { Caller, startSandboxServer } from './client.ts';
+import { Caller, startSandboxServer, type RunningServer } from './client.ts';
 import { forEachIsolation, runsc } from './isolations.ts';
 
 forEachIsolation((isolation) => {
@@ -41,6 +41,43 @@ forEachIsolation((isolation) => {
       expect(await Promise.all([successor.close(), bystander.close()])).toEqual([0, 0]);
       expect(readdirSync(state)).toEqual([]);
       rmSync(state, { recursive: true });
+    });
+  });
+});
+
+forEachIsolation((isolation) => {
+  describe(`a sandbox server under ${isolation}`, () => {
+    let state: string;
+    let server: RunningServer;
+    let caller: Caller;
+
+    beforeAll(async () => {
+      state = mkdtempSync(join(tmpdir(), 'toyd-stopped-'));
+      const env = { SANDBOX_ISOLATION: isolation, STATE_DIR: state, SANDBOX_IDLE_SECONDS: '2' };
+      server = await startSandboxServer({ ...env, ...(runsc !== undefined && { RUNSC: runsc }) });
+      caller = await Caller.connect(server.url);
+    });
+    afterAll(async () => {
+      await caller.close();
+      rmSync(state, { recursive: true, force: true });
+    });
+
+    test('does not take a running program for a sandbox that goes unused', async () => {
+      const { given } = await caller.call('run_code', { language: 'bash', code: 'sleep 2.3; echo done' });
+      expect(given).toMatchObject({ stdout: 'done\n', exit_code: 0 });
+    });
+
+    test('waits for no command when it is told to stop, tells their callers, and leaves nothing', async () => {
+      const name = await caller.create();
+      const place = { sandbox_claim_name: name };
+      const running = caller.call('execute_command', { ...place, command: 'touch begun; sleep 300', timeout: 300 });
+      await expect
+        .poll(() => caller.call('file_exists', { ...place, path: 'begun' }), { timeout: 10_000 })
+        .toMatchObject({ given: { exists: true } });
+      const stopped = server.close();
+      expect((await running).text).toMatch(/^ended: .*the server was stopped/);
+      expect(await stopped).toBe(0);
+      expect(readdirSync(state)).toEqual([]);
     });
   });
 });

@@ -33,7 +33,8 @@ interface Tenant {
   readonly start: AbortController;
   /** callers of `create` that wait for the start */
   waiting: number;
-  deadline: NodeJS.Timeout;
+  /** ends it; undefined while it starts */
+  deadline: NodeJS.Timeout | undefined;
 }
 
 /** Requests at once in one sandbox; each costs it processes and open files, and this server what it holds of it. */
@@ -98,10 +99,7 @@ export class LocalBackend implements SandboxBackend {
   }
 
   async renew(handle: string, shutdownAt: number): Promise<void> {
-    const tenant = this.#tenant(handle);
-    tenant.info = { ...tenant.info, lifetime: { ...tenant.info.lifetime, shutdownAt } };
-    clearTimeout(tenant.deadline);
-    tenant.deadline = this.#deadline(handle, shutdownAt);
+    this.#endAt(this.#tenant(handle), shutdownAt);
   }
 
   async delete(handle: string): Promise<void> {
@@ -110,7 +108,7 @@ export class LocalBackend implements SandboxBackend {
 
   async execute(handle: string, { command, timeoutMs, signal }: Command): Promise<CommandResult> {
     const { outputBytes } = this.#settings;
-    return this.#use(handle, 'the command', async (cell) => {
+    return this.#use(handle, undefined, async (cell) => {
       const result = await cell.run(command, { timeoutMs, outputBytes, signal });
       if (signal.aborted) throw new SandboxError('cancelled', 'the caller left; the command was stopped');
       return result;
@@ -153,7 +151,7 @@ export class LocalBackend implements SandboxBackend {
       cell: this.#start(handle, start.signal),
       start,
       waiting: 0,
-      deadline: this.#deadline(handle, lifetime.shutdownAt),
+      deadline: undefined,
     };
     this.#tenants.set(handle, tenant);
     this.#ended.delete(handle);
@@ -175,7 +173,11 @@ export class LocalBackend implements SandboxBackend {
   }
 
   #moveIn(tenant: Tenant, cell: Cell): void {
+    // ended in the very moment in which it had started
+    if (this.#tenants.get(tenant.info.handle) !== tenant) return;
+    const { createdAt, shutdownAt } = tenant.info.lifetime;
     tenant.info = { ...tenant.info, state: 'ready', message: 'commands can run in it' };
+    this.#endAt(tenant, Date.now() + shutdownAt - createdAt);
     this.#log.info({ handle: tenant.info.handle, owner: tenant.info.owner }, 'sandbox started');
     void cell.guest.gone.then((why) => this.#end(tenant, why));
   }
@@ -200,12 +202,10 @@ export class LocalBackend implements SandboxBackend {
     await cell?.remove(why);
   }
 
-  #deadline(handle: string, at: number): NodeJS.Timeout {
-    const end = () => {
-      const tenant = this.#tenants.get(handle);
-      if (tenant !== undefined) void this.#end(tenant, 'its time was over');
-    };
-    return setTimeout(end, Math.max(0, at - Date.now()));
+  #endAt(tenant: Tenant, shutdownAt: number): void {
+    tenant.info = { ...tenant.info, lifetime: { ...tenant.info.lifetime, shutdownAt } };
+    clearTimeout(tenant.deadline);
+    tenant.deadline = setTimeout(() => void this.#end(tenant, 'its time was over'), Math.max(0, shutdownAt - Date.now()));
   }
 
   /** @throws SandboxError `not-found`, `ended` */
@@ -217,7 +217,7 @@ export class LocalBackend implements SandboxBackend {
     throw over(handle, ended.message);
   }
 
-  async #use<T>(handle: string, subject: string, act: (cell: Cell) => Promise<T>): Promise<T> {
+  async #use<T>(handle: string, path: string | undefined, act: (cell: Cell) => Promise<T>): Promise<T> {
     const tenant = this.#tenant(handle);
     const cell = await tenant.cell;
     if (cell.guest.requests >= MAX_REQUESTS) {
@@ -227,7 +227,7 @@ export class LocalBackend implements SandboxBackend {
     try {
       return await act(cell);
     } catch (error) {
-      if (error instanceof GuestFault) throw sandboxErrorOf(error, subject);
+      if (error instanceof GuestFault) throw sandboxErrorOf(error, path);
       if (!(error instanceof GuestGone)) throw error;
       await this.#end(tenant, error.message);
       throw over(handle, this.#ended.get(handle)?.message ?? error.message, error);

@@ -19,3 +19,11 @@ test.each([
 test('a name of the guest’s own making is no meaning', () => {
   expect(sandboxErrorOf(new GuestFault('constructor'), 'x').code).toBe('failed');
 });
+
+test('a command that could not be started is not taken for a file that is not there', () => {
+  expect(sandboxErrorOf(new GuestFault('ENOENT'), undefined)).toMatchObject({
+    code: 'failed',
+    message: expect.stringMatching(/^the command: /) as string,
+  });
+  expect(sandboxErrorOf(new GuestFault('EAGAIN'), undefined)).toMatchObject({ code: 'busy' });
+});

@@ -1,9 +1,23 @@
 import { SandboxError, type SandboxErrorCode } from '../backend.ts';
 import type { GuestFault } from './guest.ts';
 
-/** What the agent's errno names mean to a caller, and what to do about them. */
-const meanings: ReadonlyMap<string, readonly [SandboxErrorCode, string]> = new Map(
-  Object.entries<readonly [SandboxErrorCode, string]>({
+type Meaning = readonly [code: SandboxErrorCode, advice: string];
+
+/** What the agent's errno names mean to a caller, and what to do about them: whatever was asked for. */
+const limits: ReadonlyMap<string, Meaning> = new Map(
+  Object.entries<Meaning>({
+    EAGAIN: [
+      'busy',
+      "no process can be started: the sandbox's process limit is used up by commands that still run; wait, or delete the sandbox",
+    ],
+    ENOMEM: ['busy', "the sandbox's memory is used up; remove files from it, wait for commands that still run, or delete it"],
+    EMFILE: ['busy', 'too much is going on in the sandbox at once; try again when other calls have ended'],
+  }),
+);
+
+/** The same where a file was asked for. */
+const meanings: ReadonlyMap<string, Meaning> = new Map(
+  Object.entries<Meaning>({
     ENOENT: ['no-such-file', 'there is no such file or directory; list_files shows what is there'],
     EISDIR: ['wrong-kind', 'that is a directory; list_files lists it'],
     ENOTDIR: ['wrong-kind', 'that, or a part of the path, is not a directory'],
@@ -17,20 +31,12 @@ const meanings: ReadonlyMap<string, readonly [SandboxErrorCode, string]> = new M
     EDQUOT: ['disk-full', 'no room is left there; remove files with execute_command'],
     EFBIG: ['too-large', 'the file is larger than may be passed; take it in parts (head -c, split)'],
     ENAMETOOLONG: ['invalid', 'the path is too long'],
-    EAGAIN: [
-      'busy',
-      "no process can be started: the sandbox's process limit is used up by commands that still run; wait, or delete the sandbox",
-    ],
-    ENOMEM: ['busy', "the sandbox's memory is used up; remove files from it, wait for commands that still run, or delete it"],
-    EMFILE: ['busy', 'too much is going on in the sandbox at once; try again when other calls have ended'],
   }),
 );
 
-/** @param subject what was asked for: a path, or a command */
-export function sandboxErrorOf(fault: GuestFault, subject: string): SandboxError {
-  const [code, advice] = meanings.get(fault.code) ?? [
-    'failed',
-    `the sandbox could not do that (${fault.code}); delete it and create another if this goes on`,
-  ];
-  return new SandboxError(code, `${subject}: ${advice}`, { cause: fault });
+/** @param path what was asked for; undefined for a command, which did not even start */
+export function sandboxErrorOf(fault: GuestFault, path: string | undefined): SandboxError {
+  const known = limits.get(fault.code) ?? (path === undefined ? undefined : meanings.get(fault.code));
+  const [code, advice] = known ?? ['failed', `the sandbox could not do that (${fault.code}); delete it and create another if this goes on`];
+  return new SandboxError(code, `${path ?? 'the command'}: ${advice}`, { cause: fault });
 }

@@ -41,6 +41,8 @@ interface Pending {
 /** Answers carry at most a listing, or a file in base64. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const MAX_COMPLAINT_BYTES = 4 * 1024;
+/** 128 and the number of SIGKILL */
+const EXIT_CODE_KILLED = 137;
 const NO_PROTOCOL = 'its agent no longer speaks the protocol';
 
 type GuestProcess = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -78,7 +80,7 @@ export class Guest {
     this.#child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
     this.#child.stderr.on('data', (chunk: Buffer) => (this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT_BYTES)));
     this.#child.once('error', (error) => this.#ended(error.message));
-    this.#child.once('exit', (code, signal) => this.#ended(this.#ending ?? `it ended by itself (${signal ?? `exit code ${code}`})`));
+    this.#child.once('exit', (code, signal) => this.#ended(this.#ending ?? howItEnded(code, signal)));
   }
 
   /** On the host; undefined when the program could not be started. */
@@ -180,6 +182,11 @@ export class Guest {
     pending.reject(new GuestGone(NO_PROTOCOL));
     this.kill(NO_PROTOCOL);
   }
+}
+
+function howItEnded(code: number | null, signal: NodeJS.Signals | null): string {
+  if (signal === 'SIGKILL' || code === EXIT_CODE_KILLED) return 'it was killed, most likely because it used up its memory';
+  return `it ended by itself (${signal ?? `exit code ${code}`})`;
 }
 
 function parse(line: string): unknown {
