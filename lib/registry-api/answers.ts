@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { RegistryError } from './errors.ts';
-import { pathOf } from './fault.ts';
+import { pathOf, shown } from './fault.ts';
 import { excessOf, foldDocument, isPlainObject, normalForm } from './normal-form.ts';
 import { OFFICIAL_META, officialMetaSchema, type ServerJson, type ServerRecord } from './server-json.ts';
 import { shapeIssues } from './shape.ts';
+import { MAX_FAULTS } from './validate.ts';
 
 /** A record of a list that is in no shape to be read. Its texts are the registry's, cut, and without control characters. */
 export interface UnreadableRecord {
@@ -21,10 +22,15 @@ export interface Page {
   readonly unreadable: readonly UnreadableRecord[];
   /** opaque; undefined on the last page */
   readonly nextCursor: string | undefined;
+  /** of the whole answer */
+  readonly characters: number;
 }
 
 /** A hundred are asked for; others may send more, but not without end. */
 const MAX_PAGE_RECORDS = 10_000;
+
+/** Three times what the official registry makes of its longest name and version, escaped. It goes into a request's first line. */
+const MAX_CURSOR = 4096;
 
 const recordSchema = z.object({
   server: z.unknown(),
@@ -32,19 +38,22 @@ const recordSchema = z.object({
 });
 const pageSchema = z.object({
   servers: z.array(z.unknown()).max(MAX_PAGE_RECORDS),
-  metadata: z.object({ nextCursor: z.string().nullish() }),
+  metadata: z.object({ nextCursor: z.string().max(MAX_CURSOR).nullish() }),
 });
+const words = z.string().transform((text) => shown(text));
 const reportSchema = z.object({
   valid: z.boolean(),
-  issues: z.array(
-    z.object({
-      type: z.string(),
-      path: z.string(),
-      message: z.string(),
-      severity: z.enum(['error', 'warning', 'info']),
-      reference: z.string().default(''),
-    }),
-  ),
+  issues: z
+    .array(
+      z.object({
+        type: words,
+        path: words,
+        message: words,
+        severity: z.enum(['error', 'warning', 'info']),
+        reference: words.default(''),
+      }),
+    )
+    .transform((issues) => issues.slice(0, MAX_FAULTS)),
 });
 
 /** What a registry's `/validate` says of a document. */
@@ -57,7 +66,7 @@ const MAX_TEXT = 255;
  * A registry is untrusted input: these read its answers, dropping fields they do not know, so that a newer registry can be read too.
  * @throws RegistryError `protocol` for any other shape
  */
-export function readPage(body: unknown): Page {
+export function readPage(body: unknown, characters: number): Page {
   const { servers, metadata } = read(pageSchema, body);
   const nextCursor = metadata.nextCursor ?? '';
   const judged = servers.map(understand);
@@ -65,6 +74,7 @@ export function readPage(body: unknown): Page {
     records: judged.flatMap((one) => ('record' in one ? [one.record] : [])),
     unreadable: judged.flatMap((one) => ('record' in one ? [] : [one.unreadable])),
     nextCursor: nextCursor === '' ? undefined : nextCursor,
+    characters,
   };
 }
 
@@ -94,21 +104,16 @@ function unreadableRecord(body: unknown, fault: string): UnreadableRecord {
   const folded = excessOf(server) === undefined ? foldDocument(server) : server;
   const { name, version } = isPlainObject(folded) ? folded : {};
   return {
-    ...(typeof name === 'string' && { name: shown(name) }),
-    ...(typeof version === 'string' && { version: shown(version) }),
-    fault: shown(fault),
+    // what is replaced is in no name that a registry takes, so no text becomes another one's name
+    ...(typeof name === 'string' && { name: shown(name, MAX_TEXT) }),
+    ...(typeof version === 'string' && { version: shown(version, MAX_TEXT) }),
+    fault: shown(fault, MAX_TEXT),
   };
 }
 
 /** A record that came where those of another name were asked for. */
 export function strayRecord({ name, version }: ServerJson): UnreadableRecord {
-  return { name: shown(name), version: shown(version), fault: 'it is not of the name that was asked for' };
-}
-
-/** What is replaced is in no name that a registry takes, so no text becomes another one's name. */
-function shown(text: string): string {
-  const cut = text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
-  return cut.toWellFormed().replace(/\p{C}/gu, '\ufffd');
+  return { name: shown(name, MAX_TEXT), version: shown(version, MAX_TEXT), fault: 'it is not of the name that was asked for' };
 }
 
 export function readReport(body: unknown): ValidationReport {

@@ -90,6 +90,17 @@ test('a list of empty pages that never ends is refused, whatever its cursors', a
   expect(await failureOf(clientOf(url).client.listAll())).toMatchObject({ code: 'protocol' });
 });
 
+test('a cursor that no registry makes is not sent back to it', async () => {
+  const { url, asked } = await registryThat(json(200, page(['io.example/a'], 'c'.repeat(5000))));
+  await expect(clientOf(url).client.listAll()).rejects.toMatchObject({ code: 'protocol', message: expect.stringContaining('nextCursor') });
+  expect(asked).toHaveLength(1);
+});
+
+test('an address that holds a secret is refused, since addresses go into messages', () => {
+  const construct = () => new RegistryClient({ url: 'https://user:hunter2@registry.example' });
+  expect(construct).toThrow(/^a registry's address may hold no user name or password$/);
+});
+
 test('a page that is too large to read is asked for again in smaller parts', async () => {
   const huge: Answer = (_, response) => {
     response.writeHead(200);
@@ -310,6 +321,15 @@ test('a refused document comes back with the faults that /validate knows', async
   expect(failure).toMatchObject({ code: 'invalid', status: 422, faults: [{ path: 'version', message: 'no range', reference: 'r' }] });
   expect(failure.message).toContain('version: no range');
   expect(asked.map((one) => one.url)).toEqual(['/v0.1/publish', '/v0.1/validate']);
+});
+
+test('a judgement can be shown, whatever the registry writes into it', async () => {
+  const words = `\u001b[2J${'x'.repeat(5000)}`;
+  const issue = { type: words, path: words, message: words, severity: 'error', reference: words };
+  const { url } = await registryThat(json(200, { valid: false, issues: Array.from({ length: 1000 }, () => issue) }));
+  const { issues } = await clientOf(url).client.validate(document);
+  expect(issues.length).toBe(500);
+  expect(issues.flatMap(Object.values).filter((text) => /\p{C}/u.test(text) || text.length > 2000)).toEqual([]);
 });
 
 test('a judgement comes back the same way whether the registry gives it with 200 or 422', async () => {

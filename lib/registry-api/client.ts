@@ -6,6 +6,7 @@ import { AnswerTooLarge, exchange, type Answer, type Exchange } from './exchange
 import { versionPath, versionsPath } from './paths.ts';
 import { refusalOf } from './refusals.ts';
 import type { RecordStatus, ServerJson, ServerRecord } from './server-json.ts';
+import { isTooMuch, nothing, tallied } from './tally.ts';
 import type { TokenSource } from './token.ts';
 import type { Fault } from './fault.ts';
 
@@ -60,11 +61,6 @@ const LONGEST_WAIT_MS = 5000;
 
 /** Records asked for at a time; fewer when a page is too large to read. 100 is the registry's maximum. */
 const PAGE_SIZES = [100, 10, 1] as const;
-/** More than any registry holds today; an endless list must not fill the memory. */
-const MAX_RECORDS = 250_000;
-/** A registry that filters after paging may send an empty page now and then. */
-const MAX_EMPTY_PAGES = 100;
-
 /**
  * A client of the MCP registry API v0.1. Reads are tried again after a refused connection, a 5xx or a 429; a write is sent once, except
  * that a token refused with 401 is renewed once. All methods throw RegistryError, or the caller's own abort reason.
@@ -74,28 +70,28 @@ export class RegistryClient {
   readonly url: string;
   readonly #options: RegistryClientOptions;
 
+  /** @throws TypeError for an address that is none, or that holds a secret: it goes into messages */
   constructor(options: RegistryClientOptions) {
-    this.url = new URL(options.url).href.replace(/\/+$/, '');
+    const { username, password, href } = new URL(options.url);
+    if (username !== '' || password !== '') throw new TypeError("a registry's address may hold no user name or password");
+    this.url = href.replace(/\/+$/, '');
     this.#options = options;
   }
 
   /** Every record that fits, page by page, in the registry's order. */
   async *list(options: ListOptions = {}): AsyncGenerator<ServerRecord, void> {
     const seen = new Set<string>();
+    let read = nothing;
     let cursor: string | undefined;
-    let count = 0;
-    let empty = 0;
     do {
       const page: Page = await this.#page(options, cursor);
       yield* readable(page, options);
-      const size = page.records.length + page.unreadable.length;
-      count += size;
-      empty += size === 0 ? 1 : 0;
+      read = tallied(read, page);
       cursor = page.nextCursor;
-      if (cursor !== undefined && (seen.has(cursor) || count > MAX_RECORDS || empty > MAX_EMPTY_PAGES)) {
+      if (cursor !== undefined && (seen.has(cursor) || isTooMuch(read))) {
         throw new RegistryError(
           'protocol',
-          `registry ${this.url} lists without end: after ${count} records it gave ${JSON.stringify(cursor)} as next`,
+          `registry ${this.url} lists without end: after ${read.records} records it gave ${JSON.stringify(cursor)} as next`,
         );
       }
       seen.add(cursor ?? '');
@@ -246,20 +242,20 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-type Reader<T> = (body: unknown) => T;
+type Reader<T> = (body: unknown, characters: number) => T;
 
 /** What a 2xx answer says. @throws RegistryError for any other, and for one that cannot be read */
-function understood<T>({ status, body, retryAfterMs }: Answer, reader: Reader<T>, action: string): T {
+function understood<T>({ status, body, characters, retryAfterMs }: Answer, reader: Reader<T>, action: string): T {
   if (status < 200 || status > 299) throw refusalOf({ status, body, retryAfterMs, action });
   if (body === undefined) throw new RegistryError('protocol', `${action}: the answer is not JSON, or cut off`, { status });
   try {
-    return reader(body);
+    return reader(body, characters);
   } catch (cause) {
     throw cause instanceof RegistryError ? new RegistryError(cause.code, `${action}: ${cause.message}`, { status, cause }) : cause;
   }
 }
 
-function readable({ records, unreadable }: Omit<Page, 'nextCursor'>, { onUnreadable }: ReadOptions): readonly ServerRecord[] {
+function readable({ records, unreadable }: Pick<Page, 'records' | 'unreadable'>, { onUnreadable }: ReadOptions): readonly ServerRecord[] {
   if (onUnreadable !== undefined) unreadable.forEach(onUnreadable);
   return records;
 }

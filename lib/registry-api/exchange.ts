@@ -21,6 +21,8 @@ export interface Answer {
   readonly status: number;
   /** parsed JSON; undefined when the answer is none */
   readonly body: unknown;
+  /** of the body */
+  readonly characters: number;
   readonly retryAfterMs: number | undefined;
 }
 
@@ -49,6 +51,7 @@ export async function exchange(asked: Exchange, limits: ExchangeLimits): Promise
     return {
       status: response.statusCode,
       body: parse(text),
+      characters: text.length,
       retryAfterMs: retryAfterOf(single(response.headers['retry-after']), Date.now()),
     };
   } catch (error) {

@@ -40,3 +40,9 @@ const MAX_MESSAGE_LENGTH = 2000;
 export function shorten(message: string): string {
   return message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message;
 }
+
+/** Text of somebody else as it may be shown: cut, on one line, and with nothing that a terminal obeys or that is drawn elsewhere. */
+export function shown(text: string, most = MAX_MESSAGE_LENGTH): string {
+  const cut = text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  return cut.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
+}

@@ -39,6 +39,16 @@ test('the message carries the registry’s own words, bounded and without contro
   expect(message.length).toBeLessThan(1200);
 });
 
+test('what a registry says of a document can be shown: few faults, of bounded length, with nothing that a terminal obeys', () => {
+  const hostile = `\u001b[2J\u009b31m\u202e${'x'.repeat(5000)}`;
+  const errors = Array.from({ length: 10_000 }, () => ({ message: hostile, location: `body.${hostile}`, value: hostile }));
+  const { message, faults = [] } = refusalOf({ status: 422, body: { detail: hostile, errors }, action: 'publish' });
+  expect(faults.length).toBe(500);
+  const texts = [message, ...faults.flatMap((fault) => [fault.path, fault.message])];
+  expect(texts.filter((text) => /\p{C}/u.test(text) || text.length > 2000)).toEqual([]);
+  expect(faults.every(({ value }) => value === undefined)).toBe(true);
+});
+
 test('the faults of a refused document carry their paths', () => {
   const errors = [
     { message: 'expected length >= 1', location: 'body.title', value: '' },

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { RegistryError, type RegistryErrorCode } from './errors.ts';
-import type { Fault } from './fault.ts';
+import { shown, type Fault } from './fault.ts';
+import { echoes } from './shape.ts';
+import { MAX_FAULTS } from './validate.ts';
 
 /** An answer with a status other than 2xx. */
 export interface Refusal {
@@ -91,15 +93,15 @@ function wordsOf(problem: Problem | undefined): string {
   const said = [problem?.detail ?? problem?.title, ...(problem?.errors ?? []).map(({ message }) => message)].filter(
     (text) => text !== undefined,
   );
-  const words = said.join('; ').replace(/[\x00-\x1f\x7f]+/g, ' ');
-  return words.length > MAX_WORDS ? `${words.slice(0, MAX_WORDS)}…` : words;
+  return shown(said.join('; ').replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' '), MAX_WORDS);
 }
 
 function faultsOf(problem: Problem | undefined): Fault[] {
-  return (problem?.errors ?? []).map(({ message, location, value }) => ({
+  const echo = echoes();
+  return (problem?.errors ?? []).slice(0, MAX_FAULTS).map(({ message, location, value }) => ({
     stage: 'input',
-    path: location.replace(/^body\.?/, ''),
-    message,
-    value,
+    path: shown(location.replace(/^body\.?/, '')),
+    message: shown(message),
+    value: echo(value),
   }));
 }
