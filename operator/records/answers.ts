@@ -143,12 +143,13 @@ function isSuspicious(down: number, all: number): boolean {
   return down >= FEWEST_SUSPICIOUS && down * 2 > all;
 }
 
-function sorted(numbers: readonly number[]): readonly number[] {
-  return numbers.toSorted((a, b) => a - b);
+/** A typed array sorts numbers without calling back for each pair. */
+function sorted(numbers: readonly number[]): Float64Array {
+  return Float64Array.from(numbers).sort();
 }
 
 /** How many of these sorted numbers are smaller, by halving: with a thousand servers down this is asked often. */
-function countBelow(numbers: readonly number[], limit: number): number {
+function countBelow(numbers: Float64Array, limit: number): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -1,6 +1,17 @@
 import PQueue from 'p-queue';
 import type { Log } from '../../lib/log.ts';
-import { afterProbe, judge, nextProbeIn, reachOf, unasked, type Answer, type Judgement, type Reach, type Verdict } from './answers.ts';
+import {
+  afterProbe,
+  judge,
+  nextProbeIn,
+  reachOf,
+  STRIKES,
+  unasked,
+  type Answer,
+  type Judgement,
+  type Reach,
+  type Verdict,
+} from './answers.ts';
 import { steadyNow } from './steady.ts';
 import { targetKey, type Address, type Target } from './target.ts';
 
@@ -55,6 +66,8 @@ const LOST_PART = 0.25;
 const MOST_EXCUSED = 5;
 type Lane = 'good' | 'new' | 'failing';
 
+const ALL_WELL: Judgement = { silent: new Set(), selfSuspicion: false };
+
 /** Asks every wanted address again and again, each at its own pace, and remembers what it said. */
 export class Prober {
   readonly #options: ProberOptions;
@@ -64,7 +77,9 @@ export class Prober {
   /** name to keys of addresses */
   readonly #wants = new Map<string, ReadonlySet<string>>();
   readonly #lanes: Readonly<Record<Lane, PQueue>>;
-  #judgement: Judgement = { silent: new Set(), selfSuspicion: false };
+  /** keys of addresses that failed often enough to be judged */
+  readonly #struck = new Set<string>();
+  #judgement: Judgement = ALL_WELL;
 
   constructor(options: ProberOptions) {
     this.#options = options;
@@ -143,6 +158,7 @@ export class Prober {
     const asked = this.#asked.get(key);
     if (asked?.wantedBy.delete(name) !== true || asked.wantedBy.size > 0) return;
     this.#asked.delete(key);
+    this.#struck.delete(key);
     clearTimeout(asked.timer);
     asked.gone.abort();
   }
@@ -196,12 +212,20 @@ export class Prober {
   }
 
   #report(key: string, before: Answer, after: Answer): void {
+    if (after.failures >= STRIKES) this.#struck.add(key);
+    else this.#struck.delete(key);
     const was = this.#judgement;
-    const now = judge(new Map([...this.#asked].map(([other, { answer }]) => [other, answer])), this.#options);
+    const now = this.#judge();
     this.#judgement = now;
     const changed = now.silent.symmetricDifference(was.silent);
     if (!isSame(reachOf(before, was.silent.has(key)), reachOf(after, now.silent.has(key)))) changed.add(key);
     if (changed.size > 0 || now.selfSuspicion !== was.selfSuspicion) this.#options.onChange(changed);
+  }
+
+  /** Looks at all answers, which a thousand servers would make the largest part of each probe; so only where there is something to judge. */
+  #judge(): Judgement {
+    if (this.#struck.size === 0) return ALL_WELL;
+    return judge(new Map([...this.#asked].map(([key, { answer }]) => [key, answer])), this.#options);
   }
 
   /** Names of records that depend on these addresses. */
