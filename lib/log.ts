@@ -4,9 +4,9 @@ export type Log = Logger;
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** One JSON line per entry, on standard output unless told otherwise. Never log tokens, seeds, page contents, or query strings. */
+/** One JSON line per entry, with the part that wrote it, on standard output unless told otherwise. Never log tokens, seeds, page contents, or query strings. */
 export function createLog(part: string, level: (typeof logLevels)[number] = 'info', to: DestinationStream = standardOutput): Log {
-  return pino({ name: part, level, base: { part } }, to);
+  return pino({ level, base: { part } }, to);
 }
 
 /**
