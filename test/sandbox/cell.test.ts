@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { createLog } from '../../lib/log.ts';
 import { Cell } from '../../mcp-servers/sandbox/local/cell.ts';
+import { Cgroup } from '../../mcp-servers/sandbox/local/cgroup.ts';
 
 const never = new AbortController().signal;
 const limits = { timeoutMs: 300, outputBytes: 100_000, signal: never };
@@ -40,6 +41,12 @@ test('a program that is not there, or says nothing, is no sandbox', async () => 
   await expect(cell.guest.ready).rejects.toMatchObject({ name: 'GuestGone' });
   cell = new Cell({ launch: launchOf(['/bin/false']), cgroup: undefined, memoryBytes: 1, log });
   await expect(cell.guest.ready).rejects.toThrow('exit code 1');
+});
+
+test('what cannot be removed of a sandbox does not keep it from ending', async () => {
+  const noGroup = new Cgroup([import.meta.filename]);
+  cell = new Cell({ launch: launchOf(['/bin/true']), cgroup: noGroup, memoryBytes: 1, log });
+  await expect(cell.remove('the test is over')).resolves.toBeUndefined();
 });
 
 function hostileRun(timeoutMs = limits.timeoutMs) {

@@ -34,6 +34,7 @@ forEachIsolation((isolation) => {
         RUNSC: program,
         STATE_DIR: join(directory, 'state'),
         SANDBOX_MEMORY_MIB: '256',
+        SANDBOX_DISK_MIB: '160',
         SANDBOX_PROCESSES: '64',
       };
       server = await startSandboxServer(env, { uid: UID });
@@ -54,6 +55,11 @@ forEachIsolation((isolation) => {
       return failed ? run(command, timeout) : given;
     };
 
+    const renew = async (): Promise<void> => {
+      await caller.call('delete_sandbox', { sandbox_claim_name: name });
+      name = await caller.create();
+    };
+
     test('works, and says which limits hold without root and which do not', async () => {
       expect(await run('id -u; echo $((6 * 7)); python3 -c "print(610)"')).toMatchObject({ stdout: '1000\n42\n610\n' });
       const { given } = await caller.call('get_sandbox_config');
@@ -67,6 +73,17 @@ forEachIsolation((isolation) => {
       const result = await run("echo before; python3 -c 'x = []\nwhile True: x.append(bytearray(10_000_000))'");
       expect(result).toMatchObject({ exit_code: 137, stdout: 'before\n', stderr: expect.stringContaining('out of memory') as string });
       expect(await run('echo alive')).toMatchObject({ stdout: 'alive\n' });
+    });
+
+    test('files count as memory, with content and without', async () => {
+      const outOfMemory = { exit_code: 137, stderr: expect.stringContaining('out of memory') as string };
+      const full = 'head -c 150M /dev/zero > /tmp/full';
+      expect(await run(`${full}; cp /tmp/full .; sleep 60`)).toMatchObject(outOfMemory);
+      await renew();
+      expect(await run(`${full}; python3 -c 'import os\nfor number in range(1_000_000): os.mknod(str(number))'`)).toMatchObject(
+        outOfMemory,
+      );
+      await renew();
     });
 
     test('a fork bomb stops at the process limit, whatever else this user runs', async () => {

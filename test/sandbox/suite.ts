@@ -489,7 +489,7 @@ interface Ran extends Omit<CommandResult, 'stdout' | 'stderr'> {
 }
 
 /** One sandbox, in short words. */
-class Guest {
+export class Guest {
   readonly handle: string;
   readonly #backend: SandboxBackend;
 
