@@ -4,15 +4,18 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { openTerminal, safe, table, wrap, type Terminal } from './terminal.ts';
 
 /** What a command prints where standard output, standard error or both are a terminal of 20 columns. */
-function printed(tty: { stdout?: true; stderr?: true }, print: (terminal: Terminal) => void): { stdout: string; stderr: string } {
-  const streams = { stdout: stream(tty.stdout), stderr: stream(tty.stderr) };
+function printed(
+  tty: { stdout?: true; stderr?: true; columns?: number },
+  print: (terminal: Terminal) => void,
+): { stdout: string; stderr: string } {
+  const streams = { stdout: stream(tty.stdout, tty.columns), stderr: stream(tty.stderr, tty.columns) };
   print(openTerminal({ json: false }, streams));
   return { stdout: read(streams.stdout), stderr: read(streams.stderr) };
 }
 
-function stream(isTTY: true | undefined): NodeJS.WriteStream & PassThrough {
+function stream(isTTY: true | undefined, columns = 20): NodeJS.WriteStream & PassThrough {
   const through = new PassThrough();
-  const terminal = { columns: 20, rows: 10, getColorDepth: () => 4, hasColors: () => true };
+  const terminal = { columns, rows: 10, getColorDepth: () => 4, hasColors: () => true };
   return Object.assign(through, isTTY === undefined ? {} : { isTTY, ...terminal }) as NodeJS.WriteStream & PassThrough;
 }
 
@@ -28,6 +31,7 @@ test('words are broken for a terminal, and go on two blanks further in; in a pip
   expect(printed({ stdout: true }, (terminal) => terminal.prose(words)).stdout).toBe('  nothing listens at\n    its address\n');
   expect(printed({ stdout: true }, (terminal) => terminal.prose(words, 6)).stdout).toBe('  nothing listens at\n      its address\n');
   expect(printed({}, (terminal) => terminal.prose(words)).stdout).toBe(`${words}\n`);
+  expect(printed({ stdout: true, columns: 0 }, (terminal) => terminal.prose(words)).stdout).toBe(`${words}\n`);
   expect(printed({ stderr: true }, (terminal) => terminal.note(`a\n${words}`)).stderr).toBe('a\n  nothing listens at\n    its address\n');
 });
 

@@ -91,7 +91,8 @@ export function openTerminal(options: { json: boolean }, { stdout, stderr }: Str
 
 /** A line in parts for which the terminal has room; in a pipe or a file it stays whole. */
 function fitted(text: string, stream: NodeJS.WriteStream, hang = indentOf(text) + 2): string[] {
-  return stream.isTTY ? wrap(text, stream.columns, hang) : [text];
+  // some terminals do not know their width
+  return stream.isTTY ? wrap(text, stream.columns || 80, hang) : [text];
 }
 
 export function paintFor(stream: NodeJS.WriteStream): Paint {

@@ -1,9 +1,61 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { CliError, exit } from '../exit.ts';
+import { partNames, type PartName } from './model.ts';
 import { processFacts, type ProcessFacts } from './proc.ts';
+
+export type Ports = Readonly<Record<PartName, number>>;
 
 const HOST = '127.0.0.1';
 const LISTEN = '0A';
+
+/** How long the ports of an `up` that was killed are waited for: its parts stop as soon as they notice. */
+const LEFT_BEHIND_MS = 3_000;
+const LOOK_EVERY_MS = 50;
+
+/**
+ * The ports to listen on: those that are wanted, and any free one for each 0. `leftBehind`: an `up` may have died just now.
+ * @throws CliError `inUse` naming who holds a port, `usage` when two parts are given the same, `no` when it is not for this user
+ */
+export async function claimPorts(wanted: Ports, { leftBehind }: { leftBehind: boolean }): Promise<Ports> {
+  const until = performance.now() + (leftBehind ? LEFT_BEHIND_MS : 0);
+  for (;;) {
+    const choice = await choosePorts(wanted);
+    if (choice.is === 'free') return choice.ports;
+    if (choice.is === 'forbidden' || performance.now() >= until) throw await refusal(choice, wanted);
+    await wait(LOOK_EVERY_MS);
+  }
+}
+
+async function refusal({ is, name, port }: Exclude<Choice<PartName>, { is: 'free' }>, wanted: Ports): Promise<CliError> {
+  const twin = partNames.find((other) => other !== name && wanted[other] === port);
+  if (twin !== undefined) {
+    return new CliError(exit.usage, `port ${port} is given to both ${twin} and ${name}`, {
+      next: 'give each its own; 0 takes any free one',
+    });
+  }
+  if (is === 'forbidden') {
+    return new CliError(exit.no, `this user may not listen on port ${port} for ${name}`, {
+      next: `give another one: --${name}-port, from 1024 on (0 takes any free one)`,
+    });
+  }
+  const { who, stop } = describe(await holderOf(port));
+  return new CliError(exit.inUse, `port ${port} for ${name} is held by ${who}`, {
+    next: `${stop}, or give this one other ports: --registry-port, --fetch-port, --sandbox-port (0 takes any free one), and its own --state DIR`,
+  });
+}
+
+/** The command of a process that starts its parts again when they end: to stop one it has to be stopped. */
+const startsParts = /\bcli\/main\.ts\b/;
+
+function describe(holder: ProcessFacts | undefined): { who: string; stop: string } {
+  if (holder === undefined) return { who: 'another process', stop: 'stop it' };
+  const who = `process ${holder.pid} (${holder.command || 'its command is hidden'})`;
+  const parent = processFacts(holder.parent);
+  if (!startsParts.test(parent.command)) return { who, stop: 'stop it' };
+  return { who: `${who}, which belongs to process ${parent.pid} (${parent.command})`, stop: `stop process ${parent.pid}` };
+}
 
 /** Ports that can be listened on now, or the first of those asked for that cannot. */
 export type Choice<Name extends string> =

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { ConfigError, readConfig, type ConfigFault } from '../../lib/config.ts';
+import { httpHostSettings } from '../../lib/http-host/config.ts';
 import { fetchConfig } from '../../mcp-servers/fetch/config.ts';
 import { registryConfig } from '../../mcp-servers/registry/config.ts';
 import { sandboxConfig } from '../../mcp-servers/sandbox/config.ts';
-import { operatorSettings, type OperatorSettings } from '../../operator/config.ts';
+import { operatorSettings } from '../../operator/config.ts';
 import { CliError, exit } from '../exit.ts';
 import { partNames, type PartName } from './model.ts';
+import type { Ports } from './ports.ts';
 import type { StateDir } from './state-dir.ts';
-
-export type Ports = Readonly<Record<PartName, number>>;
 
 /** What the settings of the parts and of the operator are made of. */
 export interface Surroundings {
@@ -41,14 +41,21 @@ export function environmentOf(name: PartName, ports: Ports, { state, env }: Surr
 const configs = { registry: registryConfig, fetch: fetchConfig, sandbox: sandboxConfig } as const;
 
 /** On one machine a handshake costs next to nothing, and whoever stops a server is there to see what becomes of it. */
-const operatorConfig = z.object({ ...operatorSettings, PROBE_INTERVAL_SECONDS: operatorSettings.PROBE_INTERVAL_SECONDS.default(5) });
+const operatorConfig = z.object({
+  ...operatorSettings,
+  PROBE_INTERVAL_SECONDS: operatorSettings.PROBE_INTERVAL_SECONDS.default(5),
+  LOG_LEVEL: httpHostSettings.LOG_LEVEL,
+});
+
+/** What the operator is told, and how much it logs. */
+export type StackSettings = z.output<typeof operatorConfig>;
 
 /**
  * The operator's settings, once those of the parts were found good too.
  * @throws CliError `usage` naming every variable that is wrong for any of them
  */
-export function readSettings(ports: Ports, around: Surroundings): OperatorSettings {
-  const operator = (): OperatorSettings => readConfig(operatorConfig, operatorEnvironment(ports, around));
+export function readSettings(ports: Ports, around: Surroundings): StackSettings {
+  const operator = (): StackSettings => readConfig(operatorConfig, operatorEnvironment(ports, around));
   const parts = partNames.map((name) => () => readConfig(configs[name], environmentOf(name, ports, around)));
   const faults = [operator, ...parts].flatMap(faultsOf);
   if (faults.length === 0) return operator();

@@ -1,17 +1,14 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { destination } from 'pino';
 import { createLog } from '../../lib/log.ts';
-import type { OperatorSettings } from '../../operator/config.ts';
 import type { Operator, startOperator } from '../../operator/operator.ts';
 import { CliError, exit } from '../exit.ts';
 import { isSettled, partNames, type PartName, type StackModel } from './model.ts';
 import { Part, type PartSpec } from './part.ts';
 import type { PartState } from './part-state.ts';
-import { choosePorts, holderOf, type Choice } from './ports.ts';
-import { processFacts } from './proc.ts';
-import { addressOf, correctThem, environmentOf, readSettings, type Ports } from './settings.ts';
+import { claimPorts, type Ports } from './ports.ts';
+import { addressOf, correctThem, environmentOf, readSettings, type StackSettings } from './settings.ts';
 import { boundLog, hasStaleLock, prepareStateDir, rotateLog, takeLock, type StateDir } from './state-dir.ts';
 
 export interface StackOptions {
@@ -26,16 +23,13 @@ export interface StackOptions {
   readonly onChange: (model: StackModel) => void;
 }
 
-/** How long the ports of an `up` that was killed are waited for: its children stop as soon as they notice. */
-const LEFTOVERS_MS = 3_000;
-const LOOK_EVERY_MS = 50;
 /** How long servers that never answer are waited for before the stack counts as settled, once the operator runs. */
 const PATIENCE_MS = 10_000;
 
 /** What a stack has once it is sure that nobody else has it. */
 interface Claimed {
   readonly ports: Ports;
-  readonly settings: OperatorSettings;
+  readonly settings: StackSettings;
   readonly release: () => void;
 }
 
@@ -47,7 +41,7 @@ export class Stack {
   readonly #options: StackOptions;
   readonly #parts: ReadonlyMap<PartName, Part>;
   readonly #release: () => void;
-  readonly #settings: OperatorSettings;
+  readonly #settings: StackSettings;
   readonly #operatorModule: Promise<{ readonly startOperator: typeof startOperator }>;
   #operator: Operator | undefined;
   #starting: Promise<void> | undefined;
@@ -77,7 +71,7 @@ export class Stack {
         next: 'name the directory of declarations with --catalog DIR',
       });
     }
-    const ports = await freePorts(options);
+    const ports = await claimPorts(options.ports, { leftBehind: hasStaleLock(state) });
     const settings = readSettings(ports, options);
     prepareStateDir(state);
     const lock = takeLock(state, { catalog, registry: addressOf(ports.registry) });
@@ -127,7 +121,7 @@ export class Stack {
     rotateLog(log);
     const operatorModule = await this.#operatorModule;
     const operator = await operatorModule.startOperator(this.#settings, {
-      log: createLog('operator', 'info', destination({ dest: log, append: true, mode: 0o600 })),
+      log: createLog('operator', this.#settings.LOG_LEVEL, destination({ dest: log, append: true, mode: 0o600 })),
     });
     this.#operator = operator;
     const look = (): void => {
@@ -172,47 +166,6 @@ function mayOperate({ parts }: StackModel): boolean {
     parts.registry.is === 'ready' && [parts.fetch, parts.sandbox].every((state) => state.is !== 'starting' || state.reason !== undefined)
   );
 }
-
-async function freePorts({ ports: wanted, state }: StackOptions): Promise<Ports> {
-  // the parts of an `up` that was killed need a moment to notice
-  const until = performance.now() + (hasStaleLock(state) ? LEFTOVERS_MS : 0);
-  for (;;) {
-    const choice = await choosePorts(wanted);
-    if (choice.is === 'free') return choice.ports;
-    if (choice.is === 'forbidden' || performance.now() >= until) throw await portRefused(choice, wanted);
-    await wait(LOOK_EVERY_MS);
-  }
-}
-
-async function portRefused({ is, name, port }: Exclude<Choice<PartName>, { is: 'free' }>, wanted: Ports): Promise<CliError> {
-  const twin = partNames.find((other) => other !== name && wanted[other] === port);
-  if (twin !== undefined) {
-    return new CliError(exit.usage, `port ${port} is given to both ${twin} and ${name}`, {
-      next: 'give each its own; 0 takes any free one',
-    });
-  }
-  if (is === 'forbidden') {
-    return new CliError(exit.no, `this user may not listen on port ${port} for ${name}`, {
-      next: `give another one: --${name}-port, from 1024 on (0 takes any free one)`,
-    });
-  }
-  const { who, stop } = await describeHolder(port);
-  return new CliError(exit.inUse, `port ${port} for ${name} is held by ${who}`, {
-    next: `${stop}, or give this one other ports: --registry-port, --fetch-port, --sandbox-port (0 takes any free one), and its own --state DIR`,
-  });
-}
-
-async function describeHolder(port: number): Promise<{ who: string; stop: string }> {
-  const holder = await holderOf(port);
-  if (holder === undefined) return { who: 'another process', stop: 'stop that' };
-  const who = `process ${holder.pid} (${holder.command || 'its command is hidden'})`;
-  const parent = processFacts(holder.parent);
-  if (!startsParts.test(parent.command)) return { who, stop: 'stop that process' };
-  return { who: `${who}, which belongs to process ${parent.pid} (${parent.command})`, stop: `stop process ${parent.pid}` };
-}
-
-/** The command of a process that restarts its parts when they are ended: it is what has to be stopped. */
-const startsParts = /\bcli\/main\.ts\b/;
 
 function specOf(name: PartName, ports: Ports, options: StackOptions): PartSpec {
   return {

@@ -1,7 +1,7 @@
 import { exit, type ExitCode } from '../exit.ts';
 import { onSignals } from '../signals.ts';
 import { isolationOf } from '../stack/isolation.ts';
-import type { Ports } from '../stack/settings.ts';
+import type { Ports } from '../stack/ports.ts';
 import { Stack } from '../stack/stack.ts';
 import { stateDir } from '../stack/state-dir.ts';
 import { shownPath, type Terminal } from '../terminal.ts';

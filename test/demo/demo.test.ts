@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { alive, descendants, home, run, until, type Running } from '../up/running.ts';
+import { alive, descendants, home, run, until } from '../up/running.ts';
 
 interface Step {
   readonly step?: number;
@@ -69,7 +69,7 @@ describe('the demo', () => {
       stdio: 'ignore',
     });
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-    const started: Running[] = await until(() => {
+    const started = await until(() => {
       const found = descendants(child.pid ?? Number.NaN);
       return found.length >= 3 ? found : undefined;
     });

@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
+import { processFacts, type ProcessFacts } from '../../cli/stack/proc.ts';
 import type { DeclarationStatus } from '../../operator/records/status.ts';
 
 export const home = dirname(dirname(import.meta.dirname));
@@ -136,7 +137,7 @@ export class Up {
 export async function until<T>(
   look: () => T | undefined | Promise<T | undefined>,
   known: () => string = () => '',
-  ms = 20_000,
+  ms = 30_000,
 ): Promise<T> {
   const deadline = performance.now() + ms;
   while (performance.now() < deadline) {
@@ -147,69 +148,37 @@ export async function until<T>(
   throw new Error(`it did not happen within ${ms} ms\n${known()}`);
 }
 
-/** A process and when it started, which tells it from a later one with its pid. */
-export interface Running {
-  readonly pid: number;
-  readonly started: string;
-  readonly command: string;
-}
-
 /** All that descends from a process now, however it is detached. */
-export function descendants(root: number): Running[] {
-  const parents = new Map<number, number>();
-  for (const entry of readdirSync('/proc')) {
-    const fields = statOf(Number(entry));
-    if (fields !== undefined) parents.set(Number(entry), Number(fields[1]));
-  }
-  const found: number[] = [];
-  const walk = (parent: number): void => {
-    for (const [pid, above] of parents) {
-      if (above !== parent) continue;
-      found.push(pid);
-      walk(pid);
+export function descendants(root: number): ProcessFacts[] {
+  const all = readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map((entry) => processFacts(Number(entry)));
+  const found: ProcessFacts[] = [];
+  const visit = (parent: number): void => {
+    for (const one of all) {
+      if (one.parent !== parent) continue;
+      found.push(one);
+      visit(one.pid);
     }
   };
-  walk(root);
-  return found.map((pid) => ({ pid, started: statOf(pid)?.[19] ?? '', command: commandOf(pid) }));
+  visit(root);
+  return found;
 }
 
 /** Those that still run; a zombie that nobody has collected yet does not. */
-export function alive(processes: readonly Running[]): Running[] {
-  return processes.filter(({ pid, started }) => {
-    const fields = statOf(pid);
-    return fields !== undefined && fields[19] === started && fields[0] !== 'Z';
-  });
+export function alive(processes: readonly ProcessFacts[]): ProcessFacts[] {
+  return processes.filter(({ pid, started }) => processFacts(pid).started === started);
 }
 
 /** Resolves when none of them runs any more. */
-export async function untilGone(processes: readonly Running[], ms = 10_000): Promise<void> {
+export async function untilGone(processes: readonly ProcessFacts[]): Promise<void> {
   await until(
     () => (alive(processes).length === 0 ? true : undefined),
     () =>
       alive(processes)
         .map(({ pid, command: line }) => `${pid} ${line}`)
         .join('\n'),
-    ms,
   );
-}
-
-function statOf(pid: number): string[] | undefined {
-  const path = `/proc/${pid}/stat`;
-  if (!Number.isInteger(pid) || !existsSync(path)) return undefined;
-  try {
-    const text = readFileSync(path, 'utf8');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ');
-  } catch {
-    return undefined;
-  }
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-  } catch {
-    return '';
-  }
 }
 
 /** Runs one command to its end. */
@@ -265,8 +234,20 @@ export class Weather {
   }
 }
 
+/**
+ * Runs something. `quietMs` is how long it takes on a machine that has nothing else to do: as much less than it took as others, the tests beside this one above
+ * all, slow down every process before or after it.
+ */
+export async function timed<T>(run: () => Promise<T>): Promise<{ result: T; quietMs: number }> {
+  const before = slowdown();
+  const since = performance.now();
+  const result = await run();
+  const took = performance.now() - since;
+  return { result, quietMs: took / Math.max(before, slowdown()) };
+}
+
 /** How much longer a second of processor time takes than a second: 1 on a machine that has nothing else to do. */
-export function slowdown(): number {
+function slowdown(): number {
   const cpu = process.cpuUsage();
   const since = performance.now();
   const used = (): number => {
