@@ -54,11 +54,13 @@ test('the faults of a refused document carry their paths', () => {
     { message: 'expected length >= 1', location: 'body.title', value: '' },
     { message: 'expected object', location: 'body' },
     { message: 'unexpected property', location: 'body.packages[0].x' },
+    { message: 'unexpected property', location: 'body.' },
   ];
   expect(refusalOf({ status: 422, body: { detail: 'validation failed', errors }, action: 'publish' }).faults).toMatchObject([
     { stage: 'input', path: 'title', message: 'expected length >= 1', value: '' },
     { path: '', message: 'expected object' },
     { path: 'packages[0].x' },
+    { path: '""' },
   ]);
 });
 

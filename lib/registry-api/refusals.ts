@@ -100,8 +100,13 @@ function faultsOf(problem: Problem | undefined): Fault[] {
   const echo = echoes();
   return (problem?.errors ?? []).slice(0, MAX_FAULTS).map(({ message, location, value }) => ({
     stage: 'input',
-    path: shown(location.replace(/^body\.?/, '')),
+    path: shown(pathIn(location)),
     message: shown(message),
     value: echo(value),
   }));
+}
+
+/** The registry's place of a fault as a path in the document. One that ends in a dot is that of an empty key. */
+function pathIn(location: string): string {
+  return location.replace(/\.$/, '.""').replace(/^body\.?/, '');
 }

@@ -62,7 +62,7 @@ async function officialVerdict(text: string): Promise<Verdict> {
   if (status === 400) return verdictOfCause(errors[0]?.message ?? '', text);
   if (status !== 422) throw new Error(`the registry answered ${status} ${JSON.stringify(body)} to ${text.slice(0, 300)}`);
   if (errors.length === 0) return { outcome: 'semantic', faults: await officialReasons(text) };
-  const faults = errors.map(({ message, location = '' }) => ({ path: location.replace(/^body\.?/, ''), message }));
+  const faults = errors.map(({ message, location = '' }) => ({ path: location.replace(/\.$/, '.""').replace(/^body\.?/, ''), message }));
   return { outcome: 'input', faults: written(faults) };
 }
 
