@@ -1,6 +1,8 @@
+import { appendFileSync, statSync } from 'node:fs';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryClient } from '../../lib/registry-api/client.ts';
 import { OFFICIAL_META, type ServerRecord } from '../../lib/registry-api/server-json.ts';
@@ -111,6 +113,21 @@ test('a server that answers already is in the registry within a second of its fi
   expect(quietMs).toBeLessThan(1_000);
   yard.forget('quick');
   await withdrawn('org.example/quick');
+});
+
+test('the log of a part, and that of the operator, is cut when it has grown past 10 MiB', async () => {
+  for (const part of ['fetch', 'operator']) {
+    const log = join(yard.state, 'logs', `${part}.log`);
+    appendFileSync(log, `${'x'.repeat(10 * 1024 * 1024)}\n`);
+    // something for the operator to tell
+    yard.declare('loud', '{}');
+    await until(() => (statSync(log).size < 1024 * 1024 ? true : undefined));
+    expect(statSync(`${log}.1`).size).toBeGreaterThan(10 * 1024 * 1024);
+    expect(statSync(log).mode & 0o777).toBe(0o600);
+    yard.forget('loud');
+    await change('catalog/loud/server.json', 'its file is gone');
+    seen = up.events.length;
+  }
 });
 
 describe('bad input gets a clear error, and nothing else is lost', () => {
