@@ -70,8 +70,14 @@ test('an address on this machine is published under toolyard up alone, and no ot
 });
 
 test('an http address says where it belongs', () => {
-  const wish = read({ ...document, remotes: [{ type: 'streamable-http', url: 'http://localhost:9000/mcp' }] });
-  expect(wish).toMatchObject({ message: expect.stringContaining('belongs into toolyard.json as "endpoint"') as string });
+  const at = (url: string) => ({ ...document, remotes: [{ type: 'streamable-http', url }] });
+  const advice = 'an address that is good here alone goes into toolyard.json as "endpoint"';
+  expect(read(at('http://localhost:9000/mcp'))).toMatchObject({
+    message: expect.stringContaining(`https addresses only; ${advice}`) as string,
+  });
+  expect(read(at('http://weather.example/mcp'), {}, local)).toMatchObject({
+    message: expect.stringContaining(`http on this machine, are taken; ${advice}`) as string,
+  });
 });
 
 test('under toolyard up the endpoint takes the place of all remotes, elsewhere it is only probed', () => {

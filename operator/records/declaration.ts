@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { foldDocument, joinPath, MAX_NESTING, nestsDeeperThan, normalForm } from '../../lib/registry-api/normal-form.ts';
 import { PUBLISHER_META, type ServerJson } from '../../lib/registry-api/server-json.ts';
+import type { Fault } from '../../lib/registry-api/fault.ts';
 import { goJsonBytes, MAX_PUBLISHER_META_BYTES, validateServerJson } from '../../lib/registry-api/validate.ts';
 import { onDeletes, publisherMeta, STAMP_KEY, stamped, type OnDelete } from './record.ts';
 
@@ -175,16 +176,17 @@ function settingsFaults(issue: z.core.$ZodIssue): DeclarationFault[] {
 function faultsOf(document: unknown, { publishEndpoint }: ReadingRules): DeclarationFault[] {
   const strict = validateServerJson(document);
   const faults = publishEndpoint ? strict.filter(({ path }) => !isOnThisMachine(remoteUrlAt(document, path))) : strict;
-  const shown = faults.map(({ path, message, reference }) => ({ path, message: withAdvice(path, message, reference) }));
+  const shown = faults.map((fault) => ({ path: fault.path, message: withAdvice(fault, publishEndpoint) }));
   const marked = !nestsDeeperThan(document, MAX_NESTING) && hasOwnMark(foldDocument(document));
   return marked ? [...shown, { path: markPath, message: 'this key is set by toolyard alone: remove it' }] : shown;
 }
 
 const markPath = `_meta.${PUBLISHER_META}.${STAMP_KEY}`;
 
-function withAdvice(path: string, message: string, reference: string | undefined): string {
+function withAdvice({ path, message, reference }: Fault, localRemotes: boolean): string {
   if (!isRemoteUrlPath(path) || reference === undefined) return message;
-  return `${message} (a registry takes public https addresses only; an address for this machine alone belongs into toolyard.json as "endpoint")`;
+  const taken = localRemotes ? 'https, and http on this machine, are taken' : 'a registry takes public https addresses only';
+  return `${message} (${taken}; an address that is good here alone goes into toolyard.json as "endpoint")`;
 }
 
 function isRemoteUrlPath(path: string): boolean {
