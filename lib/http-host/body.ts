@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Bytes } from '../bytes.ts';
 
 /** How much of a refused body is taken in and thrown away, so that its sender gets to read the refusal. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
@@ -29,20 +30,20 @@ export class Bodies {
       return Promise.resolve({ taken: false, why: 'too-large' });
     }
     return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = [];
+      let body: Bytes | undefined = new Bytes();
       let size = 0;
       const collect = (chunk: Buffer): void => {
         size += chunk.length;
         this.#held += chunk.length;
         const why = this.#refusal(size);
-        if (why === undefined) return void chunks.push(chunk);
+        if (why === undefined) return body?.add(chunk);
         req.off('data', collect);
-        chunks.length = 0;
+        body = undefined;
         discard(req);
         resolve({ taken: false, why });
       };
       req.on('data', collect);
-      req.once('end', () => resolve({ taken: true, bytes: Buffer.concat(chunks) }));
+      req.once('end', () => body && resolve({ taken: true, bytes: body.all }));
       req.once('error', reject);
       req.once('close', () => reject(new Error('the client left before the end of its request')));
       res.once('close', () => (this.#held -= size));

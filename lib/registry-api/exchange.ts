@@ -1,4 +1,5 @@
 import { request, type Dispatcher } from 'undici';
+import { Bytes } from '../bytes.ts';
 import { RegistryError } from './errors.ts';
 import { retryAfterOf } from './refusals.ts';
 
@@ -68,15 +69,15 @@ function headersOf({ body, token }: Exchange): Record<string, string> {
 }
 
 async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const read = new Bytes();
   for await (const chunk of body) {
-    size += chunk.byteLength;
     // Leaving the loop destroys the stream, and with it the connection.
-    if (size > MAX_ANSWER_BYTES) throw new AnswerTooLarge('protocol', `the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
+    if (read.length + chunk.length > MAX_ANSWER_BYTES) {
+      throw new AnswerTooLarge('protocol', `the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    }
+    read.add(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return read.all.toString('utf8');
 }
 
 function parse(text: string): unknown {

@@ -1,0 +1,21 @@
+/** Bytes that come in pieces, in one buffer that grows: who sends them one by one takes up no more room than what was sent, not 400 times as much. */
+export class Bytes {
+  #room = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What came so far; valid until more is added. */
+  get all(): Buffer {
+    return this.#room.subarray(0, this.#length);
+  }
+
+  add(piece: Uint8Array): void {
+    const end = this.#length + piece.length;
+    if (end > this.#room.length) this.#room = Buffer.concat([this.all], Math.max(end, 2 * this.#room.length));
+    this.#room.set(piece, this.#length);
+    this.#length = end;
+  }
+}
