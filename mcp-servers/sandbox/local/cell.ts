@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Bytes } from '../../../lib/bytes.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { CommandResult } from '../backend.ts';
-import { Bytes } from '../../../lib/bytes.ts';
 import type { Cgroup } from './cgroup.ts';
 import { Guest, GuestGone } from './guest.ts';
 import type { Launch } from './isolation.ts';

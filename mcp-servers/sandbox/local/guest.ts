@@ -1,9 +1,9 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
+import { Bytes } from '../../../lib/bytes.ts';
 import type { AgentRequest } from './agent.ts';
 import { answerSchema, endSchemas, helloSchema, type Answer, type Ends } from './answers.ts';
-import { Bytes } from '../../../lib/bytes.ts';
 import type { Launch } from './isolation.ts';
 
 /** Why the agent refused one request: an errno name, or EFBIG, ENOTFILE of its own. */
