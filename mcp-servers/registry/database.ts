@@ -126,7 +126,9 @@ function claim(file: string, { real, known }: { readonly real: string; readonly 
     tryWrite: () => {
       requireInPlace(file, opened);
       try {
-        database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${migrations.length}; COMMIT`);
+        for (let page = 0; page < PAGES_OF_A_PUBLISH; page++) {
+          database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${migrations.length}; COMMIT`);
+        }
       } catch (error) {
         if (database.isTransaction) database.exec('ROLLBACK');
         throw explain(file, error, 'cannot be written');
@@ -139,6 +141,9 @@ function claim(file: string, { real, known }: { readonly real: string; readonly 
     },
   };
 }
+
+/** Where one page still fits, a publish may not: trying takes as much of the log as the smallest one does. */
+const PAGES_OF_A_PUBLISH = 8;
 
 /** What is written to a file that was deleted or replaced is gone when this process ends. */
 function requireInPlace(file: string, opened: Stats): void {

@@ -84,7 +84,8 @@ export class Up {
   constructor(yard: Yard, options: { env?: NodeJS.ProcessEnv; ports?: readonly string[] } = {}) {
     const args = [command, 'up', '--json', '--catalog', yard.catalog, '--state', yard.state, ...(options.ports ?? freePorts)];
     this.process = spawn(process.execPath, args, {
-      env: { ...process.env, ...options.env },
+      // what a guest runs is seen from here under bubblewrap only
+      env: { ...process.env, SANDBOX_ISOLATION: 'bubblewrap', ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
