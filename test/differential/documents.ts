@@ -465,7 +465,7 @@ function packageSamples(): Trial[] {
     fields({ packages: ['x', good] }),
     fields({ packages: [[]] }),
     ...['', ' ', 'a b', 'a\tb', 'a\u00a0b', null, 5].flatMap((text) => [one({ identifier: text }), one({ registryType: text })]),
-    ...['', 'https://registry.npmjs.org', 'registry', null, 'http://[x', 'a:b'].map((registryBaseUrl) => one({ registryBaseUrl })),
+    ...['', 'https://packages.example', 'registry', null, 'http://[x', 'a:b'].map((registryBaseUrl) => one({ registryBaseUrl })),
     ...['a'.repeat(64), 'A'.repeat(64), 'a'.repeat(63), '', null, 'g'.repeat(64), `${'a'.repeat(64)}\n`].map((fileSha256) =>
       one({ fileSha256 }),
     ),
