@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { aborted } from 'node:util';
 import { ProxyAgent, type Dispatcher } from 'undici';
 import { AddressRefused, resolveBySystem, type Resolve } from './guard.ts';
 import { policyHost, policyPort, type AddressPolicy } from './policy.ts';
@@ -6,7 +7,7 @@ import { policyHost, policyPort, type AddressPolicy } from './policy.ts';
 export interface ProxyGuardOptions {
   readonly resolve?: Resolve;
   /** limits of the connections themselves */
-  readonly pool?: Omit<ProxyAgent.Options, 'uri'>;
+  readonly pool?: Omit<ProxyAgent.Options, 'uri' | 'allowH2'>;
 }
 
 /**
@@ -27,12 +28,19 @@ export function guardedProxy(
       if (!verdict.allow) throw new AddressRefused(host, address, verdict.reason);
     }
   };
-  return new ProxyAgent({ ...pool, uri: proxy.href }).compose((dispatch) => (options, handler) => {
-    vet(new URL(options.origin ?? '')).then(
-      () => dispatch(options, handler),
+  return new ProxyAgent({ ...pool, uri: proxy.href, allowH2: false }).compose((dispatch) => (options, handler) => {
+    const { signal } = options as Dispatcher.RequestOptions;
+    const admitted = vet(new URL(options.origin ?? ''));
+    // a look-up goes on for as long as its name server is silent; whoever waits for it need not
+    (signal instanceof AbortSignal ? Promise.race([admitted, leaving(signal, options)]) : admitted)
+      .then(() => void dispatch(options, handler))
       // as undici's own interceptors report before there is a connection
-      (error: Error) => handler.onResponseError?.(null as never, error),
-    );
+      .catch((error: Error) => handler.onResponseError?.(null as never, error));
     return true;
   });
+}
+
+async function leaving(signal: AbortSignal, waiting: object): Promise<never> {
+  await aborted(signal, waiting);
+  throw signal.reason as Error;
 }
