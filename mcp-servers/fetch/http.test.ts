@@ -1,7 +1,7 @@
-import { errors } from 'undici';
+import { Agent, errors } from 'undici';
 import { describe, expect, test } from 'vitest';
 import { Cookies } from './cookies.ts';
-import { problemOf, RequestProblem } from './http.ts';
+import { get, problemOf, RequestProblem } from './http.ts';
 
 const coded = (code: string, message = 'details'): Error => Object.assign(new Error(message), { code });
 
@@ -20,10 +20,25 @@ test.each([
   [new errors.HeadersOverflowError('Headers Overflow Error'), "RemoteProtocolError('Headers Overflow Error')"],
   [coded('Z_DATA_ERROR', 'incorrect header check'), "DecodingError('incorrect header check')"],
   [coded('ECONNRESET', 'read ECONNRESET'), "ReadError('read ECONNRESET')"],
+  [coded('ERR_ASSERTION', 'The expression evaluated to a falsy value'), "RemoteProtocolError('the answer is no HTTP')"],
+  [
+    coded('ERR_TLS_CERT_ALTNAME_INVALID', `DNS:\u202E${'x'.repeat(9_000)}`),
+    `ConnectError('DNS:\\u202e${'x'.repeat(295)}… (9005 characters)')`,
+  ],
   ['odd', "ReadError('odd')"],
   [new RequestProblem('ReadError', `it's "both"\n\\`), `ReadError('it\\'s "both"\\n\\\\')`],
 ])('%s is told as the incumbent would', (error, told) => {
   expect(problemOf(error).message).toBe(told);
+});
+
+test.each([
+  [`http://a.test/${'a'.repeat(16_384)}`, "InvalidURL('URL too long')"],
+  ['ftp://a.test/', `UnsupportedProtocol("Request URL has an unsupported protocol 'ftp://'.")`],
+  ['blob:http://a.test/', `UnsupportedProtocol("Request URL has an unsupported protocol 'blob://'.")`],
+])('nobody is asked for %.20s…', async (url, told) => {
+  const beforeHop = () => Promise.reject(new Error('would have been asked'));
+  const given = get(new Agent(), new URL(url), { userAgent: 'x', signal: new AbortController().signal, beforeHop });
+  await expect(given).rejects.toThrow(told);
 });
 
 describe('cookies of one call', () => {

@@ -2,10 +2,13 @@ import type { Readable } from 'node:stream';
 import { errors, request, type Dispatcher } from 'undici';
 import { AddressRefused } from '../../lib/address-guard/guard.ts';
 import { Cookies } from './cookies.ts';
+import { quoted } from './printable.ts';
 
 /** Longest URL that is requested, characters; servers take 8,000 as a rule. Matching robots rules is linear in it. */
 export const MAX_URL_LENGTH = 16_384;
 
+/** Of what went wrong no more is told, characters: a certificate may say anything. */
+const MAX_DETAIL_LENGTH = 300;
 /** Interim answers (1xx) to one request; a server that sends more keeps us reading without end. */
 const MAX_INTERIM = 16;
 /** As httpx, which the incumbent uses. */
@@ -21,7 +24,8 @@ export type ProblemKind =
   | 'RemoteProtocolError'
   | 'DecodingError'
   | 'TooManyRedirects'
-  | 'UnsupportedProtocol';
+  | 'UnsupportedProtocol'
+  | 'InvalidURL';
 
 /** Why a page could not be had. Reads `ConnectError('All connection attempts failed')`. */
 export class RequestProblem extends Error {
@@ -29,7 +33,7 @@ export class RequestProblem extends Error {
   readonly kind: ProblemKind;
 
   constructor(kind: ProblemKind, detail: string, options?: ErrorOptions) {
-    super(`${kind}(${quoted(detail)})`, options);
+    super(`${kind}(${quoted(detail, MAX_DETAIL_LENGTH)})`, options);
     this.kind = kind;
   }
 }
@@ -73,7 +77,7 @@ export async function get(dispatcher: Dispatcher, start: URL, options: GetOption
   const seen = new Set<string>();
   let url = start;
   for (;;) {
-    requireHttp(url);
+    requireFetchable(url);
     const visit = `${url.origin}${url.pathname}${url.search} ${cookies.header(url) ?? ''}`;
     // where we were already, with nothing new to show, goes on for ever
     if (seen.has(visit) || seen.size > MAX_REDIRECTS) {
@@ -110,6 +114,8 @@ const problems: readonly (readonly [RegExp, ProblemKind, string?])[] = [
   [/^(UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/, 'ReadTimeout', ''],
   [/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO|HOSTNAME_MISMATCH)/, 'ConnectError'],
   [/^(UND_ERR_HEADERS_OVERFLOW|HPE_)/, 'RemoteProtocolError'],
+  // undici asserts what a server may break, such as a status below 100
+  [/^ERR_ASSERTION$/, 'RemoteProtocolError', 'the answer is no HTTP'],
   [/^UND_ERR_(SOCKET|RES_CONTENT_LENGTH_MISMATCH)$/, 'RemoteProtocolError', 'peer closed connection without sending complete message body'],
   [/^(Z_|ERR__ERROR|ERR_BROTLI|ERR__ZSTD|ZSTD_|ERR_ZSTD|ERR_PADDING|ERR_BUFFER)/, 'DecodingError'],
 ];
@@ -157,17 +163,17 @@ function answerOf(url: URL, { statusCode, headers, body }: Dispatcher.ResponseDa
   return { url, status: statusCode, header, body };
 }
 
-function requireHttp(url: URL): void {
-  if (url.protocol === 'http:' || url.protocol === 'https:') return;
-  throw new RequestProblem('UnsupportedProtocol', `Request URL has an unsupported protocol '${url.protocol}//'.`);
+function requireFetchable({ protocol, href }: URL): void {
+  if (href.length > MAX_URL_LENGTH) throw new RequestProblem('InvalidURL', 'URL too long');
+  if (protocol === 'http:' || protocol === 'https:') return;
+  throw new RequestProblem('UnsupportedProtocol', `Request URL has an unsupported protocol '${protocol}//'.`);
 }
 
 function targetOf(location: string, base: URL): URL {
   // header values arrive as Latin-1; what browsers see there is UTF-8
   const url = URL.parse(Buffer.from(location, 'latin1').toString('utf8'), base);
   if (url !== null && url.href.length <= MAX_URL_LENGTH) return url;
-  const shown = location.length > 200 ? `${location.slice(0, 200)}… (${location.length} characters)` : location;
-  throw new RequestProblem('RemoteProtocolError', `Invalid URL in location header: ${shown}`);
+  throw new RequestProblem('RemoteProtocolError', `Invalid URL in location header: ${location}`);
 }
 
 function basic({ username, password }: URL): string | undefined {
@@ -189,10 +195,4 @@ function facts(error: unknown): { code?: string; message: string } {
   if (!(inner instanceof Error)) return { message: String(inner) };
   const { code } = inner as NodeJS.ErrnoException;
   return code === undefined ? { message: inner.message } : { code, message: inner.message };
-}
-
-/** As Python writes strings. */
-function quoted(text: string): string {
-  const escaped = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
-  return escaped.includes("'") && !escaped.includes('"') ? `"${escaped}"` : `'${escaped.replaceAll("'", "\\'")}'`;
 }

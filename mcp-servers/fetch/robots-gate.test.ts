@@ -69,6 +69,23 @@ test('a disallowed page is refused with the line that forbids it, and no more of
   expect(await verdict('https://site.test/other')).toBe('allowed');
 });
 
+test('a line is quoted on one line, in the order of its characters, and shortened', async () => {
+  const path = `/page\u0085\u001B[2J\u202EDo-as-I-say${'!'.repeat(900)}`;
+  site = () => ({ status: 200, text: `User-agent: *\nDisallow: ${path}` });
+  const [quoted = ''] = /(?<=<robots>\n).*(?=\n<\/robots>)/s.exec(await verdict(`https://site.test${path}`)) ?? [];
+  expect(quoted).toMatch(/^Disallow: \/page\\x85\\x1b\[2J\\u202eDo-as-I-say!{100,200}… \(932 characters\)$/);
+});
+
+test('what is remembered of all sites is bounded', async () => {
+  const text = `User-agent: *\n${'Allow:/\n'.repeat(60_000)}`;
+  site = () => ({ status: 200, text });
+  for (const name of ['a', 'b', 'c']) await verdict(`https://${name}.test/`);
+  asked = [];
+  await verdict('https://c.test/');
+  await verdict('https://a.test/');
+  expect(asked).toEqual(['https://a.test/robots.txt']);
+});
+
 test('a site is asked once an hour, each origin for itself', async () => {
   site = () => ({ status: 200 });
   await verdict();

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { readBody, type Body } from './body.ts';
 import { FetchFailure } from './failure.ts';
 import { HopRefused, type Answer, type GetOptions } from './http.ts';
+import { printable } from './printable.ts';
 import { parseRobots, productToken, type RobotsRules } from './robots.ts';
 
 /** What a site's robots.txt, or its absence, means for all its pages. */
@@ -11,7 +12,11 @@ export type SitePolicy =
 /** RFC 9309 section 2.5: at least 500 KiB are parsed; what is longer is cut. */
 const MAX_BYTES = 512 * 1024;
 const MAX_SITES = 1_000;
-const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
+/** What is remembered of all sites, bytes, roughly: two for a character of their files, and this many for a rule. */
+const MAX_CACHED_BYTES = 32 * 1024 * 1024;
+const RULE_BYTES = 256;
+/** Of a line that forbids no more is quoted, characters. */
+const MAX_LINE_LENGTH = 200;
 /** How long an answer is good, and how long a missing one, milliseconds. */
 const FRESH_MS = 3_600_000;
 const RETRY_MS = 60_000;
@@ -24,7 +29,7 @@ interface SiteAnswer {
   readonly policy: SitePolicy;
   /** false for 5xx and for no answer at all */
   readonly reachable: boolean;
-  /** characters of the file */
+  /** bytes, roughly */
   readonly size: number;
 }
 
@@ -48,7 +53,7 @@ export class RobotsGate {
   readonly #options: RobotsGateOptions;
   readonly #token: string;
   readonly #now: () => number;
-  readonly #known = new LRUCache<string, Known>({ max: MAX_SITES, maxSize: MAX_CACHED_CHARACTERS, maxEntrySize: MAX_CACHED_CHARACTERS });
+  readonly #known = new LRUCache<string, Known>({ max: MAX_SITES, maxSize: MAX_CACHED_BYTES });
 
   constructor(options: RobotsGateOptions) {
     this.#options = options;
@@ -81,7 +86,8 @@ export class RobotsGate {
     try {
       const answer = await this.#options.get(robotsUrl, { userAgent: this.#options.userAgent, signal: patience });
       const text = await textOf(answer);
-      return { policy: policyFor(answer.status, text, robotsUrl, this.#token), reachable: answer.status < 500, size: text.length };
+      const policy = policyFor(answer.status, text, robotsUrl, this.#token);
+      return { policy, reachable: answer.status < 500, size: sizeOf(policy, text) };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof HopRefused) throw error;
@@ -94,10 +100,15 @@ export class RobotsGate {
   #disallowed(robotsUrl: URL, url: URL, rule: string): string {
     return (
       `The sites robots.txt (${robotsUrl.href}), specifies that autonomous fetching of this page is not allowed, ` +
-      `<useragent>${this.#options.userAgent}</useragent>\n<url>${url.href}</url><robots>\n${rule.slice(0, 200)}\n</robots>\n` +
+      `<useragent>${this.#options.userAgent}</useragent>\n<url>${url.href}</url><robots>\n${printable(rule, MAX_LINE_LENGTH)}\n</robots>\n` +
       'The user can try manually fetching the page by using the fetch prompt within their UI.'
     );
   }
+}
+
+/** Rules hold on to the text that they were read from. */
+function sizeOf(policy: SitePolicy, text: string): number {
+  return policy.is === 'ruled' ? 2 * text.length + RULE_BYTES * policy.rules.count : 0;
 }
 
 function learn(known: Known | undefined, { policy, reachable, size }: SiteAnswer, now: number): Known {
