@@ -33,6 +33,9 @@ describe('an article', () => {
       '| a   | b   |\n| --- | --- |\n| 1   | 2\\|3 |',
     ],
     ['nested lists', '<ul><li>one<ol start="3"><li>x</li><li>y</li></ol></li><li>two</li></ul>', '* one\n  3. x\n  4. y\n* two'],
+    ['lists that begin elsewhere', '<ol start=" 7th"><li>x</li><li>y</li></ol>', '7. x\n8. y'],
+    ['lists that begin nowhere', '<ol start="x"><li>x</li></ol><ol start="-3"><li>y</li></ol>', '1. x\n\n1. y'],
+    ['lists that begin beyond Markdown', '<ol start="12345678901"><li>x</li></ol>', '1. x'],
     ['items of several paragraphs', '<ol><li><p>one</p><p>more</p></li><li>two</li></ol>', '1. one\n\n   more\n\n2. two'],
   ])('has %s', (_name, inner, expected) => {
     expect(markdown(article(inner))).toContain(expected);
@@ -126,6 +129,13 @@ describe('a page with text is never empty', () => {
   });
 });
 
+test('tags that are never closed are gone through once', () => {
+  const before = process.cpuUsage();
+  extract('<html'.repeat(200_000), base);
+  extract(`${'<html '.repeat(200_000)}<p>x`, base);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(3_000);
+});
+
 test('an article has to be a good part of what the page holds', () => {
   expect(isEnough(0, 0)).toBe(false);
   expect(isEnough(60, 100)).toBe(true);
@@ -163,8 +173,24 @@ describe('what is too deep, too large or too odd for a DOM is read in one linear
     );
   });
 
-  test('short links to a page with a long URL do not grow without end', () => {
-    const text = linear('<a href=#>x</a>'.repeat(20_000), `https://example.org/${'a'.repeat(16_000)}`).markdown;
-    expect(text.length).toBeLessThan(20 * 1024 * 1024);
+  describe('whose short links do not cost the length of the page’s URL each', () => {
+    const long = `https://example.org/${'a'.repeat(16_000)}`;
+    test.each([
+      ['links', '<a href=#>x</a>'],
+      ['links without text', '<a href=#></a>'],
+      ['links that are none', '<a href=http://[>x</a>'],
+      ['images', '<img src=#>'],
+      ['bases', '<base href=http://[>'],
+    ])('%s', (_name, element) => {
+      const before = process.cpuUsage();
+      const text = linear(element.repeat(400_000), long).markdown;
+      expect(text.length).toBeLessThan(20 * 1024 * 1024);
+      expect(process.cpuUsage(before).user / 1000).toBeLessThan(2_500);
+    });
+  });
+
+  test('long text does not take many times its memory, however it is spaced', () => {
+    const text = 'ab c  \n d'.repeat(20_000);
+    expect(linear(`<p>${text}</p>`, base).markdown).toBe(text.replace(/\s+/g, ' '));
   });
 });

@@ -93,9 +93,11 @@ function article(document: Element, base: string): Found | undefined {
 }
 
 function main(document: Element, base: string): Found | undefined {
-  const candidates = [...document.querySelectorAll('main, [role=main], article')];
-  const largest = candidates.toSorted((a, b) => visibleLength(b.textContent ?? '') - visibleLength(a.textContent ?? ''))[0];
-  return largest === undefined ? undefined : whole(document, largest, base);
+  const candidates = [...document.querySelectorAll('main, [role=main], article')].map(
+    (element) => [element, visibleLength(element.textContent ?? '')] as const,
+  );
+  const [largest] = candidates.toSorted(([, a], [, b]) => b - a);
+  return largest === undefined ? undefined : whole(document, largest[0], base);
 }
 
 function body(document: Element, base: string): Found | undefined {
@@ -113,12 +115,12 @@ function whole(document: Element, element: Element, base: string): Found {
 
 /** linkedom adds none of `<html>`, `<head>` and `<body>` where they are left out, as they may be, and Readability needs all three. */
 function parseDocument(html: string): Element {
-  const root = /<html[^>]*>/i.exec(html);
-  const from = root === null ? 0 : root.index + root[0].length;
+  const root = /<html[\s>]/i.exec(html)?.index;
+  const from = root === undefined ? 0 : html.indexOf('>', root) + 1;
   const content = html.slice(from);
   const headed = /<head[\s>]/i.test(content) ? content : withHead(content);
   const bodied = /<body[\s>]/i.test(headed) ? headed : headed.replace(/<\/head\s*>|$/i, (end) => `${end}<body>`);
-  return (parseHTML(`${root === null ? '<html>' : html.slice(0, from)}${bodied}`) as unknown as { document: Element }).document;
+  return (parseHTML(`${from === 0 ? '<html>' : html.slice(0, from)}${bodied}`) as unknown as { document: Element }).document;
 }
 
 /** What can only be in a head, and stands first, is the head. */

@@ -12,6 +12,10 @@ const voids = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input
 
 /** More is dropped, characters: short links can grow to the length of the page's own URL. */
 const MAX_LENGTH = 16 * 1024 * 1024;
+/** Each link is resolved against the whole URL of the page; when so many characters were gone through, links lose their brackets. */
+const MAX_RESOLVED = 64 * 1024 * 1024;
+/** Text is laid out in pieces of so many characters: a regular expression takes thirty times the memory of what it goes through. */
+const CHUNK = 64 * 1024;
 
 interface Attributes {
   href?: string;
@@ -68,7 +72,8 @@ function render(html: string, base: string, skipped: ReadonlySet<string>): strin
         else if (closing === skipping.name) skipping.open -= 1;
       },
       ontext: (start, end) => {
-        if (skipping.open === 0) writer.text(html.slice(start, end));
+        if (skipping.open > 0) return;
+        for (let from = start; from < end; from += CHUNK) writer.text(html.slice(from, Math.min(from + CHUNK, end)));
       },
       ontextentity: (codePoint) => {
         if (skipping.open === 0) writer.text(String.fromCodePoint(codePoint));
@@ -97,6 +102,7 @@ class Writer {
   #pre = 0;
   #cells = 0;
   #length = 0;
+  #resolved = 0;
   /** the link that is open, and where its first text stands */
   #link: { readonly href: string; first?: number } | undefined;
 
@@ -201,17 +207,23 @@ class Writer {
     this.#break(2);
   }
 
+  /** The first one counts, also when it is no URL (HTML section 4.2.3). */
   #setBase(target: string | undefined): void {
-    const base = URL.parse(target ?? '', this.#base);
-    if (this.#baseIsSet || base === null) return;
-    this.#base = base.href;
+    if (this.#baseIsSet || target === undefined) return;
     this.#baseIsSet = true;
+    this.#base = URL.parse(target, this.#base)?.href ?? this.#base;
   }
 
   #openLink(target: string | undefined): void {
     this.#closeLink();
-    const href = absolute(target, this.#base);
-    if (href !== undefined && this.#pre === 0) this.#link = { href };
+    const href = this.#pre > 0 ? undefined : this.#resolve(target);
+    if (href !== undefined) this.#link = { href };
+  }
+
+  #resolve(target: string | undefined): string | undefined {
+    if (target === undefined || this.#resolved > MAX_RESOLVED) return undefined;
+    this.#resolved += this.#base.length + target.length;
+    return absolute(target, this.#base);
   }
 
   /** Brackets only around a link that shows something. */
@@ -225,8 +237,8 @@ class Writer {
   }
 
   #image({ src, alt }: Attributes): void {
-    const href = absolute(src, this.#base);
-    if (href !== undefined && this.#pre === 0) this.#write(`![${(alt ?? '').replace(/\s+/g, ' ').trim()}](${href})`);
+    const href = this.#pre > 0 ? undefined : this.#resolve(src);
+    if (href !== undefined) this.#write(`![${(alt ?? '').replace(/\s+/g, ' ').trim()}](${href})`);
   }
 }
 

@@ -53,9 +53,13 @@ function listItem(): (content: string, node: Element) => string {
   return (content, { parentNode: list, nextSibling }) => {
     const count = (counted.get(list) ?? 0) + 1;
     counted.set(list, count);
-    const first = Number(list.getAttribute('start') ?? 1);
-    const marker = list.nodeName === 'OL' ? `${first + count - 1}. ` : '* ';
+    const marker = list.nodeName === 'OL' ? `${startOf(list) + count - 1}. ` : '* ';
     const lines = content.trim().replace(/\n(?=[^\n])/g, `\n${' '.repeat(marker.length)}`);
     return `${marker}${lines}${content.endsWith('\n') && content.trim() !== '' && nextSibling !== null ? '\n' : ''}${nextSibling === null ? '' : '\n'}`;
   };
+}
+
+/** Markdown's numbers have no sign, and nine digits at most. */
+function startOf(list: Element): number {
+  return Number(/^\s*\d{1,9}(?!\d)/.exec(list.getAttribute('start') ?? '')?.[0] ?? 1);
 }
