@@ -27,6 +27,9 @@ export interface Exceptions {
   readonly deny?: readonly string[];
 }
 
+/** The reason of a refusal that no exception lifts. */
+export const DENIED = 'an address that this server is configured to deny';
+
 const because: Readonly<Record<Exclude<AddressClass, 'public'>, string>> = {
   loopback: 'a loopback address',
   private: 'a private address',
@@ -87,7 +90,7 @@ function policy(admits: (kind: AddressClass) => boolean, exceptions: Exceptions)
   return {
     judge(target) {
       const kind = classifyAddress(target.address);
-      if (isInside(target.address, denied)) return { allow: false, reason: 'an address that this server is configured to deny' };
+      if (isInside(target.address, denied)) return { allow: false, reason: DENIED };
       if (kind === 'public' ? admits(kind) : admits(kind) || excepted(target, kind)) return { allow: true };
       return { allow: false, reason: kind === 'public' ? 'a public address' : because[kind] };
     },

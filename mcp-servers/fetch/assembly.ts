@@ -1,5 +1,6 @@
+import { availableParallelism } from 'node:os';
 import type { Dispatcher } from 'undici';
-import type { FetchSettings } from './config.ts';
+import type { PageSettings } from './config.ts';
 import { Converter } from './convert/converter.ts';
 import { Fetcher } from './fetcher.ts';
 import type { FetchMetrics } from './metrics.ts';
@@ -14,7 +15,7 @@ export const MAX_HEADER_BYTES = 64 * 1024;
 const MAX_RATIO = 100;
 
 export interface AssemblyOptions {
-  readonly settings: FetchSettings;
+  readonly settings: PageSettings;
   readonly dispatcher: Dispatcher;
   /** what to do about a refused address */
   readonly remedy: (url: URL) => string;
@@ -31,13 +32,13 @@ export interface Assembly {
 /** The parts of a fetch server, whatever it is reached by. */
 export function assemble({ settings, dispatcher, remedy, metrics }: AssemblyOptions): Assembly {
   const converter = new Converter({
-    warm: settings.FETCH_WORKERS,
-    most: Math.max(settings.FETCH_WORKERS, settings.FETCH_MAX_WORKERS),
+    keep: settings.FETCH_WORKERS,
+    most: Math.max(settings.FETCH_WORKERS, settings.FETCH_MAX_WORKERS ?? workersFor(availableParallelism())),
     memoryMb: settings.FETCH_WORKER_MEMORY_MIB,
   });
   const fetcher = new Fetcher({
     dispatcher,
-    convert: (conversion, signal, articleMs) => converter.convert(conversion, signal, articleMs),
+    convert: (conversion, signal, endsAt) => converter.convert(conversion, signal, endsAt),
     userAgents: { autonomous: settings.FETCH_USER_AGENT ?? AUTONOMOUS, manual: settings.FETCH_USER_AGENT ?? MANUAL },
     ignoreRobots: settings.FETCH_IGNORE_ROBOTS,
     timeoutMs: settings.FETCH_TIMEOUT_SECONDS * 1000,
@@ -49,7 +50,16 @@ export function assemble({ settings, dispatcher, remedy, metrics }: AssemblyOpti
     fetcher,
     ready: () => converter.ready(),
     close: async () => {
-      await Promise.all([converter.close(), dispatcher.destroy()]);
+      converter.close();
+      await dispatcher.destroy();
     },
   };
+}
+
+/**
+ * Conversions at once. A few more than processors, so that a slow page holds up none that is quick; with many more, pages that are merely
+ * large would all be slow, and be given up together.
+ */
+function workersFor(processors: number): number {
+  return Math.min(2 * processors, 8);
 }

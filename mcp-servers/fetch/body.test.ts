@@ -94,9 +94,58 @@ test('a repetitive page of ordinary size is no bomb', async () => {
   expect((await read(gzipSync(page), 'gzip')).bytes).toHaveLength(RATIO_FLOOR);
 });
 
+describe('a bomb between two encodings stops as well, though nothing of it comes out', () => {
+  const header = Buffer.from([0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3]);
+  test.each([
+    ['a gzip stream whose file name never ends', Buffer.concat([header, Buffer.alloc(40 * MIB, 'n')])],
+    ['one of empty blocks', Buffer.concat([Buffer.from(header).fill(0, 3, 4), Buffer.alloc(40 * MIB, Buffer.from([0, 0, 0, 0xff, 0xff]))])],
+  ])('%s', async (_name, inner) => {
+    const stream = streamOf(zstdCompressSync(inner), 256);
+    const body = await readBody(stream, 'gzip, zstd', limits);
+    expect(body).toMatchObject({ cut: 'decoded', bytes: Buffer.alloc(0) });
+    expect(stream.destroyed).toBe(true);
+  });
+});
+
+describe('memory', () => {
+  test('is asked for before it is taken, for just what is kept', async () => {
+    let total = 0;
+    const reserve = (bytes: number): void => void (total += bytes);
+    const body = await readBody(streamOf(Buffer.alloc(4 * MIB, 'x')), '', { ...limits, decodedBytes: 3 * MIB }, { reserve });
+    expect(body).toMatchObject({ cut: 'decoded' });
+    expect(total).toBe(3 * MIB);
+  });
+
+  test('that is not to be had ends the reading', async () => {
+    const stream = streamOf(Buffer.alloc(MIB, 'x'));
+    let left = 100_000;
+    const reserve = (bytes: number): void => {
+      left -= bytes;
+      if (left < 0) throw new Error('no more');
+    };
+    await expect(readBody(stream, '', limits, { reserve })).rejects.toThrow('no more');
+    expect(stream.destroyed).toBe(true);
+  });
+
+  test('is not held by the packets that small pieces came in', async () => {
+    const packet = Buffer.alloc(64 * 1024, 'x');
+    const { bytes } = await readBody(Readable.from([packet.subarray(0, 1), packet.subarray(9, 10)], { objectMode: false }), '', limits);
+    expect(bytes.toString()).toBe('xx');
+    expect(bytes.buffer).not.toBe(packet.buffer);
+  });
+});
+
+test('a page that comes byte by byte is cut before it takes long', async () => {
+  const piece = Buffer.from('x');
+  const endless = new Readable({ read: () => void endless.push(piece), highWaterMark: 1 });
+  const body = await readBody(endless, '', limits);
+  expect(body.cut).toBe('wire');
+  expect(body.wireBytes).toBeLessThan(MIB);
+});
+
 test('content that is declined is not read on', async () => {
   const stream = streamOf(Buffer.alloc(4 * MIB, 'x'));
-  const body = await readBody(stream, '', limits, (head) => head[0] !== 0x78);
+  const body = await readBody(stream, '', limits, { accepts: (head) => head[0] !== 0x78 });
   expect(body.cut).toBe('kind');
   expect(stream.taken).toBeLessThan(256 * 1024);
 });

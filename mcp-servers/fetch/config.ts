@@ -5,9 +5,7 @@ import { mcpHostSettings } from '../../lib/mcp-http/config.ts';
 const MIB = 1024 * 1024;
 const whole = z.coerce.number().int();
 
-export const fetchConfig = z.object({
-  ...mcpHostSettings,
-  PORT: mcpHostSettings.PORT.default(8001),
+const pageSettings = {
   FETCH_ALLOW_ORIGINS: list(isOrigin, 'origins such as http://127.0.0.1:8080, comma-separated').describe(
     'origins that may be fetched from though their addresses are private, comma-separated and exact: http://wiki.corp,http://127.0.0.1:8080',
   ),
@@ -35,16 +33,32 @@ export const fetchConfig = z.object({
     .max(256 * MIB)
     .default(10 * MIB)
     .describe('bytes kept of one page after decompression; of a longer one the beginning is shown'),
-  FETCH_WORKERS: whole.min(1).max(64).default(2).describe('threads kept ready to convert pages'),
-  FETCH_MAX_WORKERS: whole.min(1).max(256).default(8).describe('pages converted at once, each in a thread of its own'),
+  FETCH_WORKERS: whole
+    .min(1)
+    .max(64)
+    .default(2)
+    .describe('processes kept to convert pages; one is there from the start, the others from when they are first needed'),
+  FETCH_MAX_WORKERS: whole
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('pages converted at once, each in a process of its own; unset: twice the processors, at most 8'),
   FETCH_WORKER_MEMORY_MIB: whole
     .min(32)
     .max(16_384)
     .default(384)
-    .describe('memory of one such thread; a page that needs more loses its layout'),
-});
+    .describe('heap of one such process; a page that needs more loses its layout'),
+};
 
+/** How pages are fetched, whatever the server is reached by. */
+export type PageSettings = z.output<z.ZodObject<typeof pageSettings>>;
+
+export const fetchConfig = z.object({ ...mcpHostSettings, PORT: mcpHostSettings.PORT.default(8001), ...pageSettings });
 export type FetchSettings = z.output<typeof fetchConfig>;
+
+/** On standard input and output there is no host to configure; the client's environment may say PORT for quite another reason. */
+export const stdioConfig = z.object({ LOG_LEVEL: mcpHostSettings.LOG_LEVEL, ...pageSettings });
+export type StdioSettings = z.output<typeof stdioConfig>;
 
 function list(accepts: (item: string) => boolean, what: string) {
   return z

@@ -1,12 +1,14 @@
 import type { Dispatcher } from 'undici';
-import { classifyAddress } from '../../lib/address-guard/address.ts';
+import { DENIED } from '../../lib/address-guard/policy.ts';
 import { readBody, type Body, type BodyLimits } from './body.ts';
 import type { Conversion, Converted } from './convert/conversion.ts';
 import { WorkerDied } from './convert/pool.ts';
 import { FetchFailure } from './failure.ts';
 import { get, HopRefused, problemOf, type Answer, type GetOptions } from './http.ts';
 import { contentOf, type Content } from './kind.ts';
+import { BodyMemory } from './memory.ts';
 import type { FetchMetrics } from './metrics.ts';
+import { printable } from './printable.ts';
 import { RobotsGate } from './robots-gate.ts';
 
 /** The text of a page, whole; what it is paged into is the tool's business. */
@@ -27,7 +29,7 @@ export interface PageOptions {
 export interface FetcherOptions {
   /** vets the address of every connection */
   readonly dispatcher: Dispatcher;
-  readonly convert: (conversion: Conversion, signal: AbortSignal, articleMs: number) => Promise<Converted>;
+  readonly convert: (conversion: Conversion, signal: AbortSignal, endsAt: number) => Promise<Converted>;
   readonly userAgents: Readonly<Record<PageOptions['by'], string>>;
   readonly ignoreRobots: boolean;
   /** time for one page with its redirects, robots.txt and conversion, milliseconds */
@@ -38,8 +40,8 @@ export interface FetcherOptions {
   readonly metrics: FetchMetrics;
 }
 
-/** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 1,500. */
-const ARTICLE_MS = 8_000;
+/** Bodies of full size that one process holds at once. */
+const FULL_BODIES = 16;
 
 /** Of a Content-Type no more is shown, characters. */
 const MAX_TYPE_LENGTH = 256;
@@ -50,16 +52,18 @@ const NOT_SIMPLIFIED = '<error>Page failed to be simplified from HTML</error>';
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #robots: RobotsGate;
+  readonly #memory: BodyMemory;
 
   constructor(options: FetcherOptions) {
     this.#options = options;
     this.#robots = new RobotsGate({ get: (url, o) => get(options.dispatcher, url, o), userAgent: options.userAgents.autonomous });
+    this.#memory = new BodyMemory(FULL_BODIES * options.limits.decodedBytes);
   }
 
   /** @throws FetchFailure; the signal's reason when the caller left */
   async page(url: URL, options: PageOptions): Promise<Page> {
     const { timeoutMs, metrics } = this.#options;
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const deadline = AbortSignal.timeout(Math.ceil(timeoutMs));
     const endsAt = performance.now() + timeoutMs;
     try {
       const page = await this.#page(url, { ...options, signal: AbortSignal.any([options.signal, deadline]), endsAt });
@@ -82,18 +86,24 @@ export class Fetcher {
       answer.body.destroy();
       throw new FetchFailure('status', `Failed to fetch ${url.href} - status code ${answer.status}`);
     }
-    const { body, content } = await this.#read(answer);
-    if (content.kind === 'binary') throw new FetchFailure('binary', binaryText(url, content, sizeOf(answer, body)));
-    return this.#shown({ answer, body, content: { ...content, kind: content.kind }, raw, signal, endsAt });
+    const memory = this.#memory.open(url);
+    try {
+      const { body, content } = await this.#read(answer, memory.reserve);
+      if (content.kind === 'binary') throw new FetchFailure('binary', binaryText(url, content, sizeOf(answer, body)));
+      return await this.#shown({ answer, body, content: { ...content, kind: content.kind }, raw, signal, endsAt });
+    } finally {
+      memory.close();
+    }
   }
 
-  async #read(answer: Answer): Promise<{ body: Body; content: Content }> {
+  async #read(answer: Answer, reserve: (bytes: number) => void): Promise<{ body: Body; content: Content }> {
     const contentType = answer.header('content-type');
     let content: Content | undefined;
-    const body = await readBody(answer.body, answer.header('content-encoding') ?? '', this.#options.limits, (head) => {
+    const accepts = (head: Buffer): boolean => {
       content = contentOf(head, contentType);
       return content.kind !== 'binary';
-    });
+    };
+    const body = await readBody(answer.body, answer.header('content-encoding') ?? '', this.#options.limits, { accepts, reserve });
     this.#options.metrics.read(body);
     return { body, content: content ?? contentOf(body.bytes, contentType) };
   }
@@ -109,12 +119,10 @@ export class Fetcher {
       base: answer.url.href,
       to: simplified ? 'markdown' : 'text',
     };
-    // so that, should the article not be found in time, there is as much left for the plain text
-    const articleMs = Math.min(ARTICLE_MS, Math.max(0, endsAt - performance.now()) / 2);
-    const { text, method } = await this.#options.convert(conversion, signal, articleMs);
+    const { text, method } = await this.#options.convert(conversion, signal, endsAt);
     this.#options.metrics.converted(method);
     const shown = simplified && text === '' ? NOT_SIMPLIFIED : text;
-    const type = (answer.header('content-type') ?? '').slice(0, MAX_TYPE_LENGTH);
+    const type = printable(answer.header('content-type') ?? '', MAX_TYPE_LENGTH);
     const prefix = simplified ? '' : `Content type ${type} cannot be simplified to markdown, but here is the raw content:\n`;
     return { text: `${shown}${cutNote(body)}`, prefix };
   }
@@ -132,11 +140,11 @@ export class Fetcher {
     return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ${problemOf(error).message}`, { cause: error });
   }
 
-  #refusal({ url, refusal: { host, address } }: HopRefused): string {
-    const isPublic = classifyAddress(address) === 'public';
-    const why = isPublic
-      ? 'which this server is configured not to fetch from.'
-      : `which is not a public address. ${this.#options.remedy(url)}`;
+  #refusal({ url, refusal: { host, address, reason } }: HopRefused): string {
+    const why =
+      reason === DENIED
+        ? 'which this server is configured not to fetch from.'
+        : `which is not a public address. ${this.#options.remedy(url)}`;
     return `Refused to fetch ${url.href}: ${host} resolves to ${address}, ${why}`;
   }
 }
@@ -158,7 +166,7 @@ function cutNote({ cut, bytes }: Body): string {
 }
 
 function binaryText(url: URL, { type }: Content, size: string): string {
-  return `Failed to fetch ${url.href}: the content is ${type} (${size}), which cannot be shown as text`;
+  return `Failed to fetch ${url.href}: the content is ${printable(type, MAX_TYPE_LENGTH)} (${size}), which cannot be shown as text`;
 }
 
 function sizeOf(answer: Answer, { bytes, cut }: Body): string {

@@ -1,4 +1,4 @@
-import { labelToName } from '@exodus/bytes/encoding.js';
+import { labelToName } from '@exodus/bytes/encoding-lite.js';
 import { computedMIMEType, MIMEType } from 'whatwg-mimetype';
 
 /** What a page consists of, by its bytes: `text` is shown as it is, `binary` not at all. */

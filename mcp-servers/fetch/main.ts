@@ -55,9 +55,9 @@ function readiness(assembly: Assembly): () => Readiness {
 }
 
 if (import.meta.main) {
-  // Look-ups wait for name servers in libuv's threads, where decompression runs too: with the usual 4, four names whose servers are
-  // silent would stop every other page. Takes effect because nothing has used those threads yet.
-  process.env['UV_THREADPOOL_SIZE'] ??= '32';
+  // Look-ups wait for name servers in half of libuv's threads, while decompression runs in any: with the usual 4, two names whose servers
+  // are silent would stop every other page. Takes effect because nothing has used those threads yet.
+  process.env['UV_THREADPOOL_SIZE'] ??= String(2 * MAX_PAGES);
   if (process.argv.includes('--stdio')) runStdio(process.argv.slice(2), process.env);
   else await runProcess('fetch', fetchConfig, startFetch);
 }

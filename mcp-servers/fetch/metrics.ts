@@ -14,7 +14,7 @@ export class FetchMetrics {
     const registers = [registry];
     this.#pages = new Counter({
       name: 'toolyard_fetch_pages_total',
-      help: 'pages asked for, by outcome: ok, refused, unreachable, status, robots, binary, conversion',
+      help: 'pages asked for, by outcome: ok, refused, unreachable, status, robots, binary, conversion, busy',
       labelNames: ['outcome'],
       registers,
     });

@@ -2,10 +2,14 @@ import { expect, test } from 'vitest';
 import { readOptions } from './stdio.ts';
 
 test("the incumbent's options are understood", () => {
-  expect(readOptions([])).toEqual({ ignoreRobots: false, allowPrivate: false });
+  expect(readOptions([])).toEqual({ settings: {}, allowPrivate: false });
   expect(
     readOptions(['--stdio', '--user-agent=Robot/1', '--ignore-robots-txt', '--allow-private-ips', '--proxy-url', 'http://u:p@proxy:3128']),
-  ).toEqual({ userAgent: 'Robot/1', ignoreRobots: true, allowPrivate: true, proxy: new URL('http://u:p@proxy:3128') });
+  ).toEqual({
+    settings: { FETCH_USER_AGENT: 'Robot/1', FETCH_IGNORE_ROBOTS: 'true' },
+    allowPrivate: true,
+    proxy: new URL('http://u:p@proxy:3128'),
+  });
 });
 
 test.each([['--timeout', '5'], ['extra'], ['--allow-private-ips=no'], ['--proxy-url', 'proxy:3128'], ['--proxy-url', 'socks5://proxy']])(

@@ -9,14 +9,14 @@ import { guardedProxy } from '../../lib/address-guard/proxy.ts';
 import { ConfigError, readConfig } from '../../lib/config.ts';
 import { createLog } from '../../lib/log.ts';
 import { assemble, MAX_HEADER_BYTES } from './assembly.ts';
-import { fetchConfig, type FetchSettings } from './config.ts';
+import { stdioConfig, type StdioSettings } from './config.ts';
 import { FetchMetrics } from './metrics.ts';
 import { createFetchServer } from './server.ts';
 
 /** The incumbent's options. */
 export interface StdioOptions {
-  readonly userAgent?: string;
-  readonly ignoreRobots: boolean;
+  /** settings that options stand for, under their names */
+  readonly settings: Readonly<Record<string, string>>;
   readonly allowPrivate: boolean;
   readonly proxy?: URL;
 }
@@ -27,7 +27,8 @@ export interface StdioOptions {
  */
 export function runStdio(args: readonly string[], env: NodeJS.ProcessEnv): void {
   try {
-    serve(readConfig(fetchConfig, env), readOptions(args));
+    const options = readOptions(args);
+    serve(readConfig(stdioConfig, { ...env, ...options.settings }), options);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(2);
@@ -47,9 +48,11 @@ export function readOptions(args: readonly string[]): StdioOptions {
     },
   });
   return {
-    ...(values['user-agent'] === undefined ? {} : { userAgent: values['user-agent'] }),
-    ...(values['proxy-url'] === undefined ? {} : { proxy: proxyOf(values['proxy-url']) }),
-    ignoreRobots: values['ignore-robots-txt'] === true,
+    settings: {
+      ...(values['user-agent'] !== undefined && { FETCH_USER_AGENT: values['user-agent'] }),
+      ...(values['ignore-robots-txt'] === true && { FETCH_IGNORE_ROBOTS: 'true' }),
+    },
+    ...(values['proxy-url'] !== undefined && { proxy: proxyOf(values['proxy-url']) }),
     allowPrivate: values['allow-private-ips'] === true,
   };
 }
@@ -61,12 +64,7 @@ function proxyOf(text: string): URL {
   throw new ConfigError([{ name: '--proxy-url', got: '(hidden)', accepts: 'the URL of an HTTP proxy, http://… or https://…' }]);
 }
 
-function serve(given: FetchSettings, options: StdioOptions): void {
-  const settings: FetchSettings = {
-    ...given,
-    FETCH_USER_AGENT: options.userAgent ?? given.FETCH_USER_AGENT,
-    FETCH_IGNORE_ROBOTS: options.ignoreRobots || given.FETCH_IGNORE_ROBOTS,
-  };
+function serve(settings: StdioSettings, options: StdioOptions): void {
   // standard output belongs to the protocol
   const log = createLog('fetch', settings.LOG_LEVEL, pino.destination(2));
   const assembly = assemble({
@@ -83,7 +81,7 @@ function serve(given: FetchSettings, options: StdioOptions): void {
   });
 }
 
-function dispatcherFor(settings: FetchSettings, { allowPrivate, proxy }: StdioOptions): Dispatcher {
+function dispatcherFor(settings: StdioSettings, { allowPrivate, proxy }: StdioOptions): Dispatcher {
   const deny = settings.FETCH_DENY_CIDRS ?? [];
   const policy = allowPrivate ? anyAddress({ deny }) : publicOnly({ allowOrigins: settings.FETCH_ALLOW_ORIGINS ?? [], deny });
   const pool = { maxHeaderSize: MAX_HEADER_BYTES };

@@ -74,7 +74,9 @@ describe('on standard input and output', () => {
   });
 
   test('the process ends with its input, and writes nothing else to its output', async () => {
-    const child = spawn(process.execPath, command().args, { stdio: ['pipe', 'pipe', 'ignore'] });
+    // settings of a host that is not there are somebody else's
+    const env = { ...process.env, PORT: 'none', AUTH: 'somehow', HOST: '' };
+    const child = spawn(process.execPath, command().args, { stdio: ['pipe', 'pipe', 'ignore'], env });
     let output = '';
     child.stdout.on('data', (chunk) => (output += chunk));
     const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
@@ -87,6 +89,7 @@ describe('on standard input and output', () => {
 
   test.each([
     [['--proxy-url', 'socks5://user:secret@127.0.0.1:1'], '--proxy-url: got (hidden), accepts the URL of an HTTP proxy'],
+    [['--user-agent', 'Robot\r\nx: y'], 'FETCH_USER_AGENT: got "Robot\\r\\nx: y", accepts printable ASCII'],
     [['--allow-everything'], "Unknown option '--allow-everything'"],
   ])('a wrong option stops the start: %j', async (options, message) => {
     const child = spawn(process.execPath, command(...options).args, { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -1,37 +1,45 @@
+import PQueue from 'p-queue';
 import { WorkerPool } from './pool.ts';
 import type { Conversion, Converted } from './conversion.ts';
 
 export interface ConverterOptions {
-  /** workers kept ready for conversions */
-  readonly warm: number;
+  /** workers kept for further conversions */
+  readonly keep: number;
   /** conversions at once */
   readonly most: number;
   /** heap of one worker, MiB */
   readonly memoryMb: number;
 }
 
-/** Turns bytes of pages into text, away from the main thread, which goes on answering. */
+/** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 1,500. */
+const ARTICLE_MS = 8_000;
+
+/** Turns bytes of pages into text, away from this process, which goes on answering. */
 export class Converter {
   readonly #pool: WorkerPool<Conversion, Converted>;
+  readonly #queue: PQueue;
 
-  constructor({ warm, most, memoryMb }: ConverterOptions) {
-    this.#pool = new WorkerPool({
-      script: new URL('./worker.ts', import.meta.url),
-      warm,
-      most,
-      limits: { maxOldGenerationSizeMb: memoryMb },
-    });
+  constructor({ keep, most, memoryMb }: ConverterOptions) {
+    const script = new URL('./worker.ts', import.meta.url);
+    this.#pool = new WorkerPool({ script, keep, memoryMb });
+    this.#queue = new PQueue({ concurrency: most });
   }
 
   /**
    * A page that exhausts its worker's time or memory on the way to its article is converted again, in the way that never takes long.
-   * @param articleMs time for finding the article before its plain text has to do, milliseconds
-   * @throws the signal's reason; WorkerDied when even that was too much
+   * @param endsAt when the text has to be there, by `performance.now()`
+   * @throws the signal's reason, be it before the conversion has started; WorkerDied when even that was too much
    */
-  async convert(conversion: Conversion, signal: AbortSignal, articleMs: number): Promise<Converted> {
+  async convert(conversion: Conversion, signal: AbortSignal, endsAt: number): Promise<Converted> {
+    return this.#queue.add(() => this.#convert(conversion, signal, endsAt), { signal });
+  }
+
+  async #convert(conversion: Conversion, signal: AbortSignal, endsAt: number): Promise<Converted> {
     if (conversion.to !== 'markdown') return this.#pool.run(conversion, signal);
+    // so that, should the article not be found in time, there is as much left for the plain text
+    const articleMs = Math.min(ARTICLE_MS, Math.max(0, Math.floor((endsAt - performance.now()) / 2)));
     try {
-      return await this.#pool.run(conversion, signal, articleMs);
+      return await this.#pool.run(conversion, AbortSignal.any([signal, AbortSignal.timeout(articleMs)]));
     } catch {
       signal.throwIfAborted();
       return this.#pool.run({ ...conversion, to: 'linear' }, signal);
@@ -51,7 +59,8 @@ export class Converter {
     await this.#pool.run(page, new AbortController().signal);
   }
 
-  close(): Promise<void> {
-    return this.#pool.close();
+  close(): void {
+    this.#queue.clear();
+    this.#pool.close();
   }
 }

@@ -1,5 +1,4 @@
-import { Worker, type ResourceLimits } from 'node:worker_threads';
-import PQueue from 'p-queue';
+import { fork, type ChildProcess, type Serializable } from 'node:child_process';
 
 /** A worker that ended before it answered: out of memory, out of stack, or an error of its own. */
 export class WorkerDied extends Error {
@@ -7,50 +6,35 @@ export class WorkerDied extends Error {
 }
 
 export interface PoolOptions {
-  /** module that answers each message with one */
+  /** module that answers each message of its parent with one */
   readonly script: URL;
-  /** workers kept ready */
-  readonly warm: number;
-  /** jobs run at once; each has a worker of its own */
-  readonly most: number;
-  readonly limits: ResourceLimits;
+  /** workers kept for further jobs once they are there; one is kept ready from the start */
+  readonly keep: number;
+  /** heap of one worker, MiB */
+  readonly memoryMb: number;
 }
 
 /**
- * Runs jobs in worker threads, one job to a worker. A job that is aborted, or that kills its worker, takes nothing but that worker with
- * it: the next job gets another.
+ * Runs each job in a process that it has for itself, and that may neither use the network nor write files. A job that is aborted, or that
+ * kills its worker, takes nothing but that worker with it: the next job gets another. Threads would be cheaper, but one that outgrows its
+ * heap within a single step of the engine ends the whole process (Node 26.12). How many jobs run at once is the caller's business.
  */
-export class WorkerPool<Job, Result> {
+export class WorkerPool<Job extends Serializable, Result> {
   readonly #options: PoolOptions;
-  readonly #queue: PQueue;
-  readonly #idle: Worker[] = [];
-  readonly #all = new Set<Worker>();
+  readonly #idle: ChildProcess[] = [];
+  readonly #all = new Set<ChildProcess>();
   #closed = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#queue = new PQueue({ concurrency: options.most });
-    this.#warm();
+    this.#spare();
   }
 
   /**
    * The worker's answer.
-   * @param limitMs time that the job may take once a worker has it, milliseconds
-   * @throws WorkerDied; the signal's reason when it is aborted first, be it before the job has started; a TimeoutError at the limit
+   * @throws WorkerDied; the signal's reason when it is aborted first
    */
-  async run(job: Job, signal: AbortSignal, limitMs?: number): Promise<Result> {
-    return this.#queue.add(() => this.#run(job, limitMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(limitMs)])), {
-      signal,
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#queue.clear();
-    await Promise.all([...this.#all].map((worker) => worker.terminate()));
-  }
-
-  async #run(job: Job, signal: AbortSignal): Promise<Result> {
+  async run(job: Job, signal: AbortSignal): Promise<Result> {
     signal.throwIfAborted();
     const worker = this.#idle.pop() ?? this.#spawn();
     let answered = false;
@@ -59,26 +43,44 @@ export class WorkerPool<Job, Result> {
       answered = true;
       return result;
     } finally {
-      if (answered && this.#idle.length < this.#options.warm) this.#idle.push(worker);
+      if (answered && this.#idle.length < this.#options.keep) this.#idle.push(worker);
       else this.#end(worker);
-      this.#warm();
+      this.#spare();
     }
   }
 
-  #end(worker: Worker): void {
+  close(): void {
+    this.#closed = true;
+    for (const worker of this.#all) this.#end(worker);
+  }
+
+  #end(worker: ChildProcess): void {
     this.#all.delete(worker);
-    void worker.terminate();
+    worker.kill('SIGKILL');
   }
 
-  #warm(): void {
-    while (!this.#closed && this.#all.size < this.#options.warm) this.#idle.push(this.#spawn());
+  /** A job should not have to wait for its worker to start because the one before has killed it. */
+  #spare(): void {
+    if (!this.#closed && this.#idle.length === 0 && this.#all.size < this.#options.keep) this.#idle.push(this.#spawn());
   }
 
-  #spawn(): Worker {
-    const worker = new Worker(this.#options.script, { resourceLimits: this.#options.limits });
+  #spawn(): ChildProcess {
+    const { script, memoryMb } = this.#options;
+    const cache = process.env['NODE_COMPILE_CACHE'];
+    const worker = fork(script, {
+      serialization: 'advanced',
+      // what a page makes a worker write, such as its last words, is nothing for our log
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+      execArgv: [
+        `--max-old-space-size=${memoryMb}`,
+        '--permission',
+        '--allow-fs-read=*',
+        ...(cache === undefined ? [] : [`--allow-fs-write=${cache}`]),
+      ],
+    });
     this.#all.add(worker);
-    // an idle worker keeps no process alive; one that dies is replaced when the next job comes
-    worker.unref();
+    setNeeded(worker, false);
     worker.on('error', () => {});
     worker.once('exit', () => {
       this.#all.delete(worker);
@@ -89,19 +91,30 @@ export class WorkerPool<Job, Result> {
   }
 }
 
-async function answer<Result>(worker: Worker, job: unknown, signal: AbortSignal): Promise<Result> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+/** An idle worker keeps no process alive; one that dies is replaced when the next job comes. */
+function setNeeded(worker: ChildProcess, needed: boolean): void {
+  if (needed) {
+    worker.ref();
+    worker.channel?.ref();
+  } else {
+    worker.unref();
+    worker.channel?.unref();
+  }
+}
+
+async function answer<Result>(worker: ChildProcess, job: Serializable, signal: AbortSignal): Promise<Result> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const died = (cause: unknown): void => reject(new WorkerDied(`the worker ended before it answered: ${String(cause)}`, { cause }));
-  const exited = (code: number): void => died(`exit code ${code}`);
+  const exited = (code: number | null, ended: string | null): void => died(ended ?? `exit code ${code}`);
   const aborted = (): void => reject(signal.reason as Error);
   worker.once('message', resolve).once('error', died).once('exit', exited);
   signal.addEventListener('abort', aborted, { once: true });
+  setNeeded(worker, true);
   try {
-    worker.ref();
-    worker.postMessage(job, []);
-    return await promise;
+    worker.send(job);
+    return (await promise) as Result;
   } finally {
-    worker.unref();
+    setNeeded(worker, false);
     worker.off('message', resolve).off('error', died).off('exit', exited);
     signal.removeEventListener('abort', aborted);
   }

@@ -1,5 +1,7 @@
-import { parentPort } from 'node:worker_threads';
 import { convert, type Conversion } from './conversion.ts';
 
-/** One conversion at a time; the pool ends this thread when one takes too long. What is thrown here ends it too. */
-parentPort?.on('message', (conversion: Conversion) => parentPort?.postMessage(convert(conversion), []));
+// a terminal's Ctrl-C reaches the whole group, while pages in flight are still to be finished; the pool ends this process
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+
+/** One conversion at a time; the pool ends this process when one takes too long. What is thrown here ends it too. */
+process.on('message', (conversion: Conversion) => process.send?.(convert(conversion)));
