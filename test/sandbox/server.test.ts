@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Caller, startSandboxServer, type RunningServer } from './client.ts';
 import { forEachIsolation, runsc } from './isolations.ts';
+import { patience } from './suite.ts';
 
 forEachIsolation((isolation) => {
   describe(`the sandbox server under ${isolation}`, () => {
@@ -62,9 +63,9 @@ forEachIsolation((isolation) => {
       });
       expect(given).toMatchObject({ stdout: '42\n', stderr: '', exit_code: 0 });
       const endless = 'print("so far", flush=True)\nwhile True: pass';
-      const killed = await ann.call('run_code', { sandbox_claim_name: name, language: 'python', code: endless, timeout: 1 });
+      const killed = await ann.call('run_code', { sandbox_claim_name: name, language: 'python', code: endless, timeout: 2 });
       expect(killed.given).toMatchObject({ stdout: 'so far\n', exit_code: 124, timed_out: true });
-      expect(killed.given['stderr']).toContain('timed out after 1 s');
+      expect(killed.given['stderr']).toContain('timed out after 2 s');
       const { given: files } = await ann.call('list_files', { sandbox_claim_name: name, path: '.' });
       expect((files['entries'] as { name: string }[]).map((entry) => entry.name)).toEqual(['__pycache__', 'helper.py']);
       await ann.call('delete_sandbox', { sandbox_claim_name: name });
@@ -175,13 +176,13 @@ forEachIsolation((isolation) => {
         .call('execute_command', { sandbox_claim_name: name, command: 'while :; do date +%N > beat; sleep 0.02; done' }, leaving.signal)
         .catch(() => 'left');
       await expect
-        .poll(async () => (await ann.call('file_exists', { sandbox_claim_name: name, path: 'beat' })).given)
+        .poll(async () => (await ann.call('file_exists', { sandbox_claim_name: name, path: 'beat' })).given, patience)
         .toEqual({ exists: true });
       leaving.abort();
       expect(await gone).toBe('left');
       const still = 'before=$(cat beat); sleep 0.3; [ "$before" = "$(cat beat)" ] || echo beats';
       await expect
-        .poll(async () => (await ann.call('execute_command', { sandbox_claim_name: name, command: still })).given['stdout'])
+        .poll(async () => (await ann.call('execute_command', { sandbox_claim_name: name, command: still })).given['stdout'], patience)
         .toBe('');
       await ann.call('delete_sandbox', { sandbox_claim_name: name });
     });

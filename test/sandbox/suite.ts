@@ -5,6 +5,8 @@ import type { CommandResult, SandboxBackend, SandboxError, SandboxOrder } from '
 
 const MIB = 1024 * 1024;
 const never = new AbortController().signal;
+/** For a state to come about: much more than it takes, since the machine may be busy. */
+export const patience = { timeout: 20_000 };
 
 /** What a backend under this suite must be set to: tight enough for the bombs to go off in no time. */
 export const suiteLimits = { memoryBytes: 256 * MIB, diskBytes: 32 * MIB, processes: 128, cpus: 1 };
@@ -57,16 +59,14 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
       });
 
       test('a command that left something in the background with its output open does not wait for it', async () => {
-        const { ms, stdout } = await guest.run('sleep 1112 & echo done');
-        expect(stdout).toBe('done\n');
-        expect(ms).toBeLessThan(3_000);
+        expect(await guest.run('sleep 1112 & echo done')).toMatchObject({ stdout: 'done\n', timedOut: false });
       });
 
       test('a timeout keeps what was printed and kills everything, whatever the program does against it', async () => {
-        const stubborn = `trap "" TERM INT HUP; ${heart('stubborn')}; echo partial; echo problem >&2; while :; do :; done`;
-        const result = await guest.run(stubborn, { timeoutMs: 400 });
+        const stubborn = `trap "" TERM INT HUP; ${heart('stubborn')}; echo partial; echo problem >&2`;
+        const result = await guest.run(`${stubborn}; while :; do :; done`, { timeoutMs: await guest.timeFor(stubborn) });
         expect(result).toMatchObject({ exitCode: 124, timedOut: true, stdout: 'partial\n', stderr: 'problem\n' });
-        expect(result.ms).toBeLessThan(3_000);
+        expect(result).not.toHaveProperty('note');
         expect(await guest.beats('stubborn')).toBe(false);
       });
 
@@ -85,17 +85,17 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
       test('of commands that were killed nothing stays, not even a number', async () => {
         const before = await guest.processes();
         for (let round = 0; round < 4; round += 1) await guest.run('sleep 60 & sleep 60', { timeoutMs: 100 });
-        await expect.poll(() => guest.processes(), { timeout: 10_000 }).toBeLessThanOrEqual(before);
+        await expect.poll(() => guest.processes(), patience).toBeLessThanOrEqual(before);
       });
 
       test.runIf(process.arch === 'x64')(
         'a program that frees its process tree from dying with the command dies all the same',
         async () => {
           await guest.write('hijack.py', readFileSync(join(import.meta.dirname, 'hijack.py'), 'utf8'));
-          const free = `python3 hijack.py; ${heart('freed')}; until [ -s freed ]; do :; done`;
-          await guest.run(free);
+          const free = `rm -f freed; python3 hijack.py; ${heart('freed')}; until [ -s freed ]; do :; done`;
+          const timeoutMs = await guest.timeFor(free);
           expect(await guest.beats('freed')).toBe(false);
-          await guest.run(`rm freed; ${free}; sleep 60`, { timeoutMs: 1_500 });
+          expect(await guest.run(`${free}; sleep 60`, { timeoutMs })).toMatchObject({ timedOut: true });
           expect(await guest.beats('freed')).toBe(false);
         },
       );
@@ -112,8 +112,7 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
       test('the heartbeat that these tests look for is seen while it beats', async () => {
         const enough = new AbortController();
         const beating = guest.run(`${heart('alive')}; sleep 60`, { signal: enough.signal }).catch((error: SandboxError) => error.code);
-        await guest.appears('alive');
-        expect(await guest.beats('alive')).toBe(true);
+        await expect.poll(() => guest.beats('alive'), patience).toBe(true);
         enough.abort();
         expect(await beating).toBe('cancelled');
       });
@@ -318,7 +317,7 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         // gVisor needs more memory for each process than the sandbox has for so many: then it ends, which holds them as well
         expect(direct).toSatisfy(({ stdout, note }: Ran) => note !== undefined || Number(stdout) < suiteLimits.processes);
         await bomb.recreate();
-        expect(await bomb.run(':(){ :|:& };: ; sleep 1; echo survived', { timeoutMs: 2_000 })).toSatisfy(
+        expect(await bomb.run(':(){ :|:& };: ; sleep 0.5; echo survived', { timeoutMs: 2_000 })).toSatisfy(
           ({ timedOut, stdout, note }: Ran) => timedOut || stdout === 'survived\n' || note !== undefined,
         );
         await bomb.recreate();
@@ -346,7 +345,7 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
             ({ exitCode }) => exitCode,
             ({ code }: SandboxError) => code,
           );
-        await expect.poll(another, { timeout: 10_000 }).not.toBe(0);
+        await expect.poll(another, patience).not.toBe(0);
         await crowded.write('file', 'content');
         expect(await crowded.read('file')).toBe('content');
         enough.abort();
@@ -359,7 +358,6 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
         await bomb.create();
         const result = await bomb.run("echo before; python3 -c 'x = []\nwhile True: x.append(bytearray(10_000_000))'");
         expect(result).toMatchObject({ exitCode: 137, stdout: 'before\n', note: expect.stringContaining('out of memory') as string });
-        expect(result.ms).toBeLessThan(8_000);
         await bomb.recreate();
         const many =
           "python3 - <<'END'\nimport os\nfor _ in range(8):\n    if os.fork() == 0:\n        x = []\n        while True: x.append(bytearray(10_000_000))\nfor _ in range(8): os.wait()\nprint('parent lives')\nEND";
@@ -421,9 +419,9 @@ export function sandboxBackendSuite(name: string, open: () => Promise<SandboxBac
 
       test('a deadline that is put off is not kept to', async () => {
         const renewed = new Guest(backend, 'sb-renewed');
-        await renewed.create(Date.now() + 2_500);
+        await renewed.create(Date.now() + 1_000);
         await backend.renew(renewed.handle, Date.now() + 60_000);
-        expect(await renewed.run('sleep 2.6; echo still here')).toMatchObject({ stdout: 'still here\n' });
+        expect(await renewed.run('sleep 1.1; echo still here')).toMatchObject({ stdout: 'still here\n' });
         await renewed.delete();
       });
 
@@ -540,10 +538,15 @@ export class Guest {
 
   /** Waits until there is such a file, which takes a command that runs at the same time. */
   async appears(path: string): Promise<void> {
-    const deadline = performance.now() + 5_000;
+    const deadline = performance.now() + patience.timeout;
     while (!(await this.#backend.fileExists(this.handle, this.at(path)))) {
       if (performance.now() > deadline) throw new Error(`${path} did not appear in ${this.handle}`);
     }
+  }
+
+  /** Several times as long as a command takes that ends by itself, on this machine as busy as it is. */
+  async timeFor(command: string): Promise<number> {
+    return 200 + 3 * (await this.run(command)).ms;
   }
 
   /** How many the sandbox has, as its file tools see it. */

@@ -23,6 +23,7 @@ import { Socket } from 'node:net';
 import { constants as os } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
+import { setImmediate as lookedAround, setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /** What the server may ask for. `id` is chosen by the server and repeated in every answer. */
@@ -46,6 +47,7 @@ const running = new Map<number, ChildProcess>();
 /** told to stop before they had started */
 const stopped = new Set<number>();
 const OUTPUT_GRACE_MS = 100;
+const OUTPUT_GRACE_ROUNDS = 10;
 /** the same on every architecture that Node runs on (asm-generic/fcntl.h) */
 const O_CLOEXEC = 0o2000000;
 
@@ -69,8 +71,7 @@ let refilling: Promise<void> | undefined;
  */
 async function takePipes(): Promise<readonly [Pipe, Pipe] | undefined> {
   if (spares.length < 2) await refill();
-  const pipes = spares.splice(-2);
-  return pipes.length === 2 ? (pipes as [Pipe, Pipe]) : undefined;
+  return spares.length < 2 ? undefined : (spares.splice(-2) as [Pipe, Pipe]);
 }
 
 function refill(): Promise<void> {
@@ -126,9 +127,11 @@ async function run({ id, command, outputBytes }: Extract<AgentRequest, { do: 'ru
   running.set(id, child);
   if (stopped.delete(id)) stop(id);
   const dropped = { stdout: 0, stderr: 0 };
+  let received = 0;
   for (const [index, stream] of (['stdout', 'stderr'] as const).entries()) {
     let room = outputBytes;
     streams[index]?.on('data', (chunk: Buffer) => {
+      received += chunk.length;
       const kept = chunk.subarray(0, room);
       room -= kept.length;
       dropped[stream] += chunk.length - kept.length;
@@ -138,7 +141,7 @@ async function run({ id, command, outputBytes }: Extract<AgentRequest, { do: 'ru
   try {
     const [code, signal] = await exit;
     killOrphans();
-    await flushed(streams);
+    await flushed(streams, () => received);
     answer({ id, end: { exitCode: code ?? 128 + (signal === null ? 0 : os.signals[signal]), dropped } });
   } finally {
     running.delete(id);
@@ -152,24 +155,39 @@ function stop(id: number): void {
   else child.kill('SIGKILL');
 }
 
-/** All is read, or a little time has passed: something that outlived the command may hold the pipe open for ever. */
-async function flushed(streams: Started['streams']): Promise<void> {
+/**
+ * All is read; or something that outlived the command holds a pipe open, and for a while nothing came. On a busy machine that while may be
+ * over before this program has looked: so what counts is that it has looked since.
+ */
+async function flushed(streams: Started['streams'], received: () => number): Promise<void> {
   const open = streams.filter((stream) => stream?.closed === false);
-  const ends = open.map((stream) => new Promise((done) => stream?.once('close', done)));
-  await Promise.race([Promise.all(ends), new Promise((done) => setTimeout(done, OUTPUT_GRACE_MS))]);
+  const ends = Promise.all(open.map((stream) => new Promise((done) => stream?.once('close', done))));
+  for (let seen = -1, round = 0; seen !== received() && round < OUTPUT_GRACE_ROUNDS; round += 1) {
+    seen = received();
+    await Promise.race([ends, delay(OUTPUT_GRACE_MS)]);
+    await lookedAround();
+  }
 }
 
 /**
  * A command's tree dies with its root, unless the guest has freed the init of its process namespace from that (ptrace, prctl). Then that
- * one now has the same parent as this program; nothing else ever has.
+ * one has the same parent as this program now; nothing else ever has.
  */
 function killOrphans(): void {
-  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger);
-  for (const pid of pids) {
-    // the fields after the name, which is in brackets and may hold anything
-    const [, parent] = readIfThere(`/proc/${pid}/stat`)?.split(') ').at(-1)?.split(' ') ?? [];
-    if (pid !== process.pid && Number(parent) === process.ppid) killIfThere(pid);
-  }
+  // run by hand, outside of a sandbox, this must end nobody's programs
+  if (process.ppid !== 1) return;
+  const siblings = childrenOfInit();
+  // gVisor lists threads too
+  const own = new Set(readdirSync('/proc/self/task'));
+  for (const pid of siblings) if (!own.has(pid)) killIfThere(Number(pid));
+}
+
+function childrenOfInit(): string[] {
+  const listed = readIfThere('/proc/1/task/1/children');
+  if (listed !== undefined) return listed.split(' ').filter((pid) => pid !== '');
+  // a kernel without CONFIG_PROC_CHILDREN; the fields of stat follow the name, which is in brackets and may hold anything
+  const parentOf = (pid: string) => readIfThere(`/proc/${pid}/stat`)?.split(') ').at(-1)?.split(' ')[1];
+  return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && parentOf(pid) === '1');
 }
 
 function killIfThere(pid: number): void {
