@@ -3,6 +3,7 @@ import { exit } from '../../cli/exit.ts';
 import type { DeclarationStatus } from '../../operator/records/status.ts';
 import { run, toolyard, Up, weatherRecord, Weather, Yard } from '../up/running.ts';
 
+// the commands change nothing, so that they can run beside each other
 const yard = new Yard();
 let up: Up;
 let weather: Weather;
@@ -25,7 +26,7 @@ afterAll(async () => {
   yard.remove();
 });
 
-describe('call', () => {
+describe.concurrent('call', () => {
   test('finds a server through the registry by its name, or the end of it, and prints what its tool says', async () => {
     for (const name of ['org.example/weather', 'weather']) {
       expect(await toolyard('call', name, 'forecast', 'city=Oslo', 'days=2', ...of)).toEqual({
@@ -96,7 +97,7 @@ describe('call', () => {
   });
 });
 
-describe('servers', () => {
+describe.concurrent('servers', () => {
   test('lists every declaration with its state, and the reason of what is not published', async () => {
     const { code, stdout } = await toolyard('servers', ...of);
     expect(code).toBe(exit.done);
@@ -126,7 +127,7 @@ describe('servers', () => {
   });
 });
 
-describe('explain', () => {
+describe.concurrent('explain', () => {
   test('says of a published server that it is, in plain words', async () => {
     const { code, stdout } = await toolyard('explain', 'weather', ...of);
     expect(code).toBe(exit.done);
@@ -151,7 +152,7 @@ describe('explain', () => {
 
 const linesOver80 = (text: string) => text.split('\n').filter((line) => line.length > 80);
 
-describe('every command', () => {
+describe.concurrent('every command', () => {
   test('is listed in 80 columns', async () => {
     const { code, stdout } = await toolyard('--help');
     expect(code).toBe(exit.done);
