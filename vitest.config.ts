@@ -1,4 +1,8 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+
+/** Processes that tests start keep their compiled code here: each starts in two thirds of the time. */
+const compiled = join(import.meta.dirname, 'node_modules', '.cache', 'compiled');
 
 /** `unit`: beside the code, milliseconds each. `system`: real processes, clients and kernels, in test/. */
 export default defineConfig({
@@ -18,6 +22,7 @@ export default defineConfig({
           exclude: ['test/{cluster,differential}/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          env: { NODE_COMPILE_CACHE: compiled },
         },
       },
     ],

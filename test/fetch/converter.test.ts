@@ -7,7 +7,7 @@ afterAll(() => converter.close());
 
 const patient = (): AbortSignal => AbortSignal.timeout(9_000);
 /** Half of the time that is left is for the article. */
-const soon = (): number => performance.now() + 2_000;
+const soon = (): number => performance.now() + 1_000;
 const later = (): number => performance.now() + 9_000;
 
 function page(html: string, some: Partial<Conversion> = {}): Conversion {

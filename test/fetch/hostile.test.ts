@@ -5,12 +5,14 @@ import { startFetchServer, type FetchServer } from './fetch-server.ts';
 import { answer, dripping, endlessly, raw, redirect, startSite, type Route, type Site } from './site.ts';
 
 const MIB = 1024 * 1024;
+/** Long enough for every hostile page, short enough for what ends only at the deadline. */
 const TIMEOUT_SECONDS = 5;
+const HASTY_SECONDS = 1.5;
 const html = { 'content-type': 'text/html; charset=utf-8' };
 const text = { 'content-type': 'text/plain; charset=utf-8' };
 
-const bomb = Buffer.alloc(64 * MIB, 'words ');
-const htmlBomb = Buffer.concat([Buffer.from('<html><body>'), Buffer.alloc(64 * MIB, '<p>words ')]);
+const bomb = Buffer.alloc(24 * MIB, 'words ');
+const htmlBomb = Buffer.concat([Buffer.from('<html><body>'), Buffer.alloc(24 * MIB, '<p>words ')]);
 const brotli = (bytes: Uint8Array) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
 const encoded = (encoding: string, body: Uint8Array, headers: Record<string, string>): Route =>
   answer(body, { ...headers, 'content-encoding': encoding });
@@ -27,6 +29,7 @@ const used = new WeakSet<object>();
 let site: Site;
 let forbidden: Site;
 let server: FetchServer;
+let hasty: FetchServer;
 
 beforeAll(async () => {
   forbidden = await startSite({ '/': answer('inside', text), '/robots.txt': answer('', text) });
@@ -43,6 +46,10 @@ beforeAll(async () => {
     '/html-gzip': encoded('gzip', gzipSync(htmlBomb), html),
     '/endless': streamed(endlessly('endless words '.repeat(1_000))),
     '/endless-html': streamed(endlessly('<div>endless words '.repeat(1_000)), html),
+    '/pieces': raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n');
+      endlessly('1\r\nx\r\n'.repeat(1_000))(socket);
+    }),
     '/drip': streamed(dripping('drop ', 100)),
     '/silent': () => {},
     '/short': raw((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 5000\r\n\r\nonly this')),
@@ -83,10 +90,11 @@ beforeAll(async () => {
     '/inside': (_request, response) => response.writeHead(302, { location: `${forbidden.origin}/` }).end(),
     '/inside-relative': (_request, response) => response.writeHead(302, { location: `//${new URL(forbidden.origin).host}/` }).end(),
   });
-  server = await startFetchServer({ FETCH_ALLOW_ORIGINS: site.origin, FETCH_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS) });
+  const start = (seconds: number) => startFetchServer({ FETCH_ALLOW_ORIGINS: site.origin, FETCH_TIMEOUT_SECONDS: String(seconds) });
+  [server, hasty] = await Promise.all([start(TIMEOUT_SECONDS), start(HASTY_SECONDS)]);
 });
 afterAll(async () => {
-  await server.close();
+  await Promise.all([server.close(), hasty.close()]);
   await site.close();
   await forbidden.close();
 });
@@ -122,10 +130,19 @@ describe('compression bombs and bodies without end are cut, and their beginning 
 });
 
 describe('a server that does not get on with it is given up at the deadline', () => {
-  test.concurrent.each(['/drip', '/silent', '/hints'])('%s', async (path) => {
-    const { text: told, isError } = await beside(path);
-    expect(isError).toBe(true);
-    expect(told).toMatch(/^Error executing tool fetch: Failed to fetch http:\S+: (ReadTimeout|RemoteProtocolError)\('/);
+  test.concurrent.each(['/drip', '/silent'])('%s', async (path) => {
+    const started = performance.now();
+    expect(await hasty.fetch(at(path))).toEqual({
+      isError: true,
+      text: `Error executing tool fetch: Failed to fetch ${at(path)}: ReadTimeout('not finished within ${HASTY_SECONDS} s')`,
+    });
+    expect((performance.now() - started) / 1_000).toBeLessThan(HASTY_SECONDS + 1);
+  });
+
+  test('or at once, when it only promises to', async () => {
+    expect((await beside('/hints')).text).toContain(
+      `Failed to fetch ${at('/hints')}: RemoteProtocolError('more than 16 interim responses')`,
+    );
   });
 
   test('and its connection is closed', async () => {
@@ -164,6 +181,7 @@ describe('a page built against its reader is read all the same', () => {
     ['/line', 'word word'],
     ['/attributes', 'inside'],
     ['/siblings', 'a, b, c'],
+    ['/pieces', 'xxxxx'],
   ])('%s', async (path, content) => {
     const { text: told, isError } = await beside(path);
     expect(isError).toBe(false);
@@ -239,10 +257,27 @@ test('names that nobody answers for leave threads for the rest', async (context)
 });
 
 test('many hostile pages at once leave the server in good health', async () => {
-  const hostile = ['/gzip', '/html-gzip', '/endless', '/endless-html', '/bottomless', '/siblings', '/line', '/drip'];
+  const hostile = ['/gzip', '/html-gzip', '/endless', '/endless-html', '/bottomless', '/siblings', '/line', '/pieces'];
   await Promise.all([...hostile, ...hostile].map((path) => server.fetch(at(path))));
   expect((await server.fetch(at('/ok'))).text).toContain('harmless page');
   const status = await readFile(`/proc/${server.process.child.pid}/status`, 'utf8').catch(() => '');
   const peakMib = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
   expect(peakMib).toBeLessThan(1_500);
 });
+
+test('a server that is killed leaves no process behind', async (context) => {
+  const { pid = 0 } = hasty.process.child;
+  const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => context.skip('children are listed on Linux only'));
+  const children = list.trim().split(' ').map(Number);
+  expect(children.filter(isRunning).length).toBeGreaterThan(0);
+  hasty.process.child.kill('SIGKILL');
+  await expect.poll(() => children.filter(isRunning), { timeout: 5_000 }).toEqual([]);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

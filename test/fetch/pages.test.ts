@@ -22,12 +22,14 @@ let site: Site;
 let strict: Site;
 let failing: Site;
 let server: FetchServer;
+let careless: FetchServer;
 
 beforeAll(async () => {
   strict = await startSite({
     '/robots.txt': answer('# rules\nUser-agent: *\nDisallow: /private # keep out\nDisallow: /secret\n', { 'content-type': 'text/plain' }),
     '/private/a': answer('<p>private page'),
     '/public': answer('<p>public page'),
+    '/agent': (request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end(request.headers['user-agent']),
   });
   failing = await startSite({ '/robots.txt': answer('', {}, 503), '/page': answer('<p>a page') });
   site = await startSite({
@@ -39,10 +41,13 @@ beforeAll(async () => {
       `<html><body><header>Site</header><div hidden id="S:0"><main><p>${'Streamed words, shown by a script. '.repeat(20)}</p></main></div></body></html>`,
     ),
   });
-  server = await startFetchServer({ FETCH_ALLOW_ORIGINS: [site, strict, failing].map(({ origin }) => origin).join(',') });
+  [server, careless] = await Promise.all([
+    startFetchServer({ FETCH_ALLOW_ORIGINS: [site, strict, failing].map(({ origin }) => origin).join(',') }),
+    startFetchServer({ FETCH_ALLOW_ORIGINS: strict.origin, FETCH_IGNORE_ROBOTS: 'true', FETCH_USER_AGENT: 'Robot/2 (me)' }),
+  ]);
 });
 afterAll(async () => {
-  await server.close();
+  await Promise.all([server.close(), careless.close()]);
   await Promise.all([site, strict, failing].map((each) => each.close()));
 });
 
@@ -88,8 +93,11 @@ describe('robots.txt', () => {
   });
 
   test('does not bind who is configured to ignore it', async () => {
-    const careless = await startFetchServer({ FETCH_ALLOW_ORIGINS: strict.origin, FETCH_IGNORE_ROBOTS: 'true' });
     expect((await careless.fetch(`${strict.origin}/private/a`)).text).toMatch(/:\nprivate page$/);
-    await careless.close();
   });
+});
+
+test('a user agent that is configured replaces both', async () => {
+  expect((await careless.fetch(`${strict.origin}/agent`)).text).toMatch(/:\nRobot\/2 \(me\)$/);
+  expect(await careless.prompt(`${strict.origin}/agent`)).toMatch(/\nRobot\/2 \(me\)$/);
 });

@@ -45,8 +45,12 @@ async function withClient<T>(
 
 describe('on standard input and output', () => {
   test.each([{}, { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const])('clients of both eras are served: %j', async (era) => {
-    const text = await withClient(['--allow-private-ips'], (fetch) => fetch(`${site.origin}/page`), era);
-    expect(text).toBe(`Contents of ${site.origin}/page:\na page`);
+    const texts = await withClient(
+      ['--allow-private-ips'],
+      (fetch) => Promise.all(['/page', '/closed'].map((path) => fetch(`${site.origin}${path}`))),
+      era,
+    );
+    expect(texts).toEqual([`Contents of ${site.origin}/page:\na page`, expect.stringContaining('Disallow: /closed')]);
   });
 
   test("clients of the SDK's first version too", async () => {
@@ -64,9 +68,6 @@ describe('on standard input and output', () => {
   });
 
   test('robots.txt and the user agent are as the options say', async () => {
-    await withClient(['--allow-private-ips'], async (fetch) => {
-      expect(await fetch(`${site.origin}/closed`)).toContain('Disallow: /closed');
-    });
     await withClient(['--allow-private-ips', '--ignore-robots-txt', '--user-agent', 'Robot/3'], async (fetch) => {
       expect(await fetch(`${site.origin}/closed`)).toContain('a closed page');
       expect(await fetch(`${site.origin}/agent`)).toMatch(/:\nRobot\/3$/);
@@ -74,9 +75,7 @@ describe('on standard input and output', () => {
   });
 
   test('the process ends with its input, and writes nothing else to its output', async () => {
-    // settings of a host that is not there are somebody else's
-    const env = { ...process.env, PORT: 'none', AUTH: 'somehow', HOST: '' };
-    const child = spawn(process.execPath, command().args, { stdio: ['pipe', 'pipe', 'ignore'], env });
+    const child = spawn(process.execPath, command().args, { stdio: ['pipe', 'pipe', 'ignore'] });
     let output = '';
     child.stdout.on('data', (chunk) => (output += chunk));
     const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
@@ -90,7 +89,6 @@ describe('on standard input and output', () => {
   test.each([
     [['--proxy-url', 'socks5://user:secret@127.0.0.1:1'], '--proxy-url: got (hidden), accepts the URL of an HTTP proxy'],
     [['--user-agent', 'Robot\r\nx: y'], 'FETCH_USER_AGENT: got "Robot\\r\\nx: y", accepts printable ASCII'],
-    [['--allow-everything'], "Unknown option '--allow-everything'"],
   ])('a wrong option stops the start: %j', async (options, message) => {
     const child = spawn(process.execPath, command(...options).args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let errors = '';

@@ -16,7 +16,8 @@ const START_TIMEOUT_MS = 20_000;
 
 /** The environment of a server in tests: nothing of ours, a free port, no grace period. */
 export function serverEnvironment(env: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', PORT: '0', METRICS_PORT: 'off', DRAIN_SECONDS: '0', ...env };
+  const { PATH = '', NODE_COMPILE_CACHE = '' } = process.env;
+  return { PATH, NODE_COMPILE_CACHE, PORT: '0', METRICS_PORT: 'off', DRAIN_SECONDS: '0', ...env };
 }
 
 /** Runs `node MAIN` and resolves once it listens. @throws Error with what it wrote, when it ends before */
