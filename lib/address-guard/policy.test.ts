@@ -114,7 +114,7 @@ test.each(['http://127.0.0.1:8080', 'https://wiki.corp', 'https://wiki.corp/', '
   expect(isOrigin(text)).toBe(true);
 });
 
-test.each(['127.0.0.1:80', 'http://a/b', 'http://u@a', 'http://a?', 'http://a/?q', 'http://a/#f', 'ftp://a', '*', 'null'])(
+test.each(['127.0.0.1:80', 'http://a/b', 'http://u@a', 'http://a?', 'http://a/?q', 'http://a/#f', 'ftp://a', 'http://*.a', '*', 'null'])(
   '%s is no origin',
   (text) => {
     expect(isOrigin(text)).toBe(false);

@@ -63,7 +63,7 @@ export function anyAddress(exceptions: Pick<Exceptions, 'deny'> = {}): AddressPo
 /** Whether a text can stand in `allowOrigins`: scheme, host and port, nothing else. */
 export function isOrigin(text: string): boolean {
   const url = URL.parse(text);
-  return url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`;
+  return url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/` && !url.host.includes('*');
 }
 
 /** Whether a text can stand in `deny`. */
