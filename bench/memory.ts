@@ -12,7 +12,7 @@ import { LoadClient } from './load/client.ts';
 import type { LoadRequest } from './load/job.ts';
 import { Yard } from './operator/yard.ts';
 import { startPart } from './part.ts';
-import { largestDuring, residentMiB, shareMiB } from './proc.ts';
+import { familyMiB, largestDuring, residentMiB, shareMiB } from './proc.ts';
 import { latestOf, pages } from './registry/read.ts';
 import { OFFICIAL, publish, requireDisk, startEmbedded, startOfficial, type Side } from './registry/two-sides.ts';
 
@@ -97,7 +97,9 @@ async function ofFetch(bench: Bench): Promise<void> {
     await requireAnswer(server.url, call, 'Paragraph 1 of the article');
     await client.run({ url: server.url, callers: CALLERS, requests: [call], forMs: bench.scale.seconds * 5000 });
   };
-  report(bench, 'the fetch server', await footprint(() => residentMiB(server.pid), use));
+  // pages are read in processes of their own, which share most of their code with this one
+  const look = () => residentMiB(server.pid) + descendants(server.pid).reduce((sum, { pid }) => sum + shareMiB(pid), 0);
+  report(bench, 'the fetch server', await footprint(look, use));
 }
 
 /** A page as long as an article. */

@@ -1,20 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { descendants } from '../test/up/running.ts';
 
 /** What the kernel says about a process; Linux alone tells it like this. */
 
-const PAGE_OF_KB = 1024;
+const KIB_PER_MIB = 1024;
 /** Linux has shown times in hundredths of a second to programs on every machine since 2.6. */
 const TICKS_PER_SECOND = 100;
 
 /** Resident memory, MiB. @throws Error when there is no such process, or no /proc */
 export function residentMiB(pid: number): number {
-  return kilobytes(`/proc/${pid}/status`, 'VmRSS') / PAGE_OF_KB;
+  return kilobytes(`/proc/${pid}/status`, 'VmRSS') / KIB_PER_MIB;
 }
 
-/** Its share of memory, MiB: what several processes hold together counts for each in part. For PostgreSQL, whose processes share buffers. */
+/**
+ * Resident memory of a process and of all that it started, MiB. Of the latter only their shares (PSS): what several hold together, as
+ * PostgreSQL's processes do their buffers, counts once.
+ */
+export function familyMiB(pid: number): number {
+  return residentMiB(pid) + descendants(pid).reduce((sum, child) => sum + shareMiB(child.pid), 0);
+}
+
+/** 0 for a process that has just ended. */
 export function shareMiB(pid: number): number {
-  return kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss') / PAGE_OF_KB;
+  try {
+    return kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss') / KIB_PER_MIB;
+  } catch {
+    return 0;
+  }
 }
 
 /** Processor time so far, in user and in kernel mode together, seconds. */

@@ -28,7 +28,7 @@ export class LoadClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const ended = once(this.#process, 'exit');
-    this.#process.kill();
+    this.#process.kill('SIGKILL');
     await ended;
   }
 }

@@ -90,11 +90,13 @@ async function probeForEver(bench: Bench, { yard, farm, atRest }: Running): Prom
   bench.add({ name: `${of}: processor of the operator`, unit: '% of one', better: 'lower' }, busy);
   bench.add({ name: `${of}: memory of the operator`, unit: 'MiB', better: 'lower' }, memory);
   bench.add({ name: `${of}: writes to the registry`, unit: '', better: 'lower', target: 0 }, [(await yard.writes()) - before.written]);
-  const perProbe = (processorSeconds(yard.operatorPid) - before.busy) / ((endpoints * WINDOWS * windowMs) / 1000 / INTERVAL_SECONDS);
+  const probes = (endpoints * WINDOWS * windowMs) / 1000 / INTERVAL_SECONDS;
+  const perProbe = (processorSeconds(yard.operatorPid) - before.busy) / probes;
+  const perEndpoint = (Math.max(...memory) - atRest) / endpoints;
   bench.note(
-    `one probe takes the operator ${shown(perProbe * 1000)} ms of processor time (${shown(requests)} requests in all), one endpoint ` +
-      `${shown(((Math.max(...memory) - atRest) / endpoints) * 1024)} KiB; for the public registry's ${shown(PUBLIC_REGISTRY)} every ` +
-      `${INTERVAL_SECONDS} s that makes ${shown((perProbe * PUBLIC_REGISTRY) / INTERVAL_SECONDS)} processors and ` +
-      `${shown(atRest + ((Math.max(...memory) - atRest) / endpoints) * PUBLIC_REGISTRY)} MiB`,
+    `a probe took the operator ${shown(perProbe * 1000)} ms of processor time and ${shown(requests / probes)} requests, an endpoint ` +
+      `${shown(perEndpoint * 1024)} KiB beside the ${shown(atRest)} MiB of an idle operator, garbage included; the public registry's ` +
+      `${shown(PUBLIC_REGISTRY)} endpoints every ${INTERVAL_SECONDS} s would so take ` +
+      `${shown((perProbe * PUBLIC_REGISTRY) / INTERVAL_SECONDS)} processors and at most ${shown(atRest + perEndpoint * PUBLIC_REGISTRY)} MiB`,
   );
 }
