@@ -2,7 +2,7 @@ import { writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WorkerPool } from './pool.ts';
 
 type Job = 'who' | 'fail' | 'wait' | 'connect' | 'write' | 'environment';
@@ -75,6 +75,12 @@ test('closing ends every worker, busy or not', async () => {
   pool.close();
   await expect(given).rejects.toThrow('the worker ended before it answered: SIGKILL');
   await expect.poll(() => workers.map(Number).filter(isRunning)).toEqual([]);
+});
+
+test.each(['', 'compiled'])('workers start whether compiled code is kept or not: "%s"', async (name) => {
+  vi.stubEnv('NODE_COMPILE_CACHE', name === '' ? '' : join(directory, name));
+  expect(await poolOf(1).run('write', patient)).toBe('ERR_ACCESS_DENIED');
+  vi.unstubAllEnvs();
 });
 
 describe('a worker', () => {

@@ -66,17 +66,17 @@ export class WorkerPool<Job extends Serializable, Result> {
 
   #spawn(): ChildProcess {
     const { script, memoryMb } = this.#options;
-    const cache = process.env['NODE_COMPILE_CACHE'];
+    const { NODE_COMPILE_CACHE: cache = '' } = process.env;
     const worker = fork(script, {
       serialization: 'advanced',
       // what a page makes a worker write, such as its last words, is nothing for our log
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+      env: { NODE_COMPILE_CACHE: cache },
       execArgv: [
         `--max-old-space-size=${memoryMb}`,
         '--permission',
         '--allow-fs-read=*',
-        ...(cache === undefined ? [] : [`--allow-fs-write=${cache}`]),
+        ...(cache === '' ? [] : [`--allow-fs-write=${cache}`]),
       ],
     });
     this.#all.add(worker);
