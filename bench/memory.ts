@@ -97,9 +97,8 @@ async function ofFetch(bench: Bench): Promise<void> {
     await requireAnswer(server.url, call, 'Paragraph 1 of the article');
     await client.run({ url: server.url, callers: CALLERS, requests: [call], forMs: bench.scale.seconds * 5000 });
   };
-  // pages are read in processes of their own, which share most of their code with this one
-  const look = () => residentMiB(server.pid) + descendants(server.pid).reduce((sum, { pid }) => sum + shareMiB(pid), 0);
-  report(bench, 'the fetch server', await footprint(look, use));
+  // pages are read in processes of their own
+  report(bench, 'the fetch server and its readers', await footprint(() => familyMiB(server.pid), use));
 }
 
 /** A page as long as an article. */
