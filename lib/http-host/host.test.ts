@@ -161,6 +161,33 @@ test('headers and bodies that do not arrive in time are answered 408', async () 
     expect(answer).toMatch(/^HTTP\/1\.1 408 .*took too long to arrive/s);
 });
 
+test.each([
+  ['two ways to tell its length', 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ['two lengths', 'Content-Length: 0\r\nContent-Length: 30\r\n\r\n'],
+  ['a list of lengths', 'Content-Length: 0, 0\r\n\r\n'],
+  ['a signed length', 'Content-Length: +0\r\n\r\n'],
+  ['chunks not last', 'Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
+  ['an unknown encoding', 'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
+  ['a blank before a colon', 'Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
+  ['a folded header', 'X: a\r\n Transfer-Encoding: chunked\r\n\r\n'],
+  ['a lone line feed', 'X: a\n\n'],
+  ['a lone carriage return', 'X: a\rContent-Length: 0\r\n\r\n'],
+  ['an endless chunk', 'Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n'],
+])('a request with %s, which proxies read in other ways, is refused with all that follows', async (_, rest) => {
+  const asked: unknown[] = [];
+  const host = await start({
+    handler: async (req, res) => {
+      for await (const piece of req) asked.push(piece);
+      asked.push(req.url);
+      res.end();
+    },
+  });
+  const socket = dial(host);
+  socket.write(`POST /1 HTTP/1.1\r\nHost: x\r\n${rest}GET /2 HTTP/1.1\r\nHost: x\r\n\r\n`);
+  expect((await said(socket)).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
+  expect(asked).toEqual([]);
+});
+
 test('a client that keeps its half of a refused connection open is cut after it', async () => {
   const host = await start({}, { maxConnections: 1 });
   const stubborn = connect({ port: Number(new URL(host.url).port), host: '127.0.0.1', allowHalfOpen: true });
@@ -211,6 +238,19 @@ test('requests beyond those that may be in flight are answered 503, health is no
   expect((await fetch(`${host.url}/healthz`)).status).toBe(200);
   held.open();
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test('clients that are slow to send their bodies do not keep out those that only ask', async () => {
+  const host = await start(
+    { settings: settings({ FINISH_SECONDS: 0.01 }), handler: (req, res) => void req.resume().once('end', () => res.end('served')) },
+    { maxInFlight: 2 },
+  );
+  const post = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n';
+  const slow = [dial(host), dial(host)];
+  for (const socket of slow) socket.on('error', () => {}).write(post);
+  await expect.poll(async () => (await fetch(host.url, { method: 'POST', body: 'x' })).status).toBe(503);
+  expect((await fetch(host.url)).status).toBe(200);
+  for (const socket of slow) socket.destroy();
 });
 
 test('connections beyond the limit are closed', async () => {

@@ -12,7 +12,7 @@ export interface HttpLimits {
   readonly keepAliveTimeoutMs: number;
   /** connections open at once on one port; a further one is closed unanswered, and the idle ones with it */
   readonly maxConnections: number;
-  /** requests being answered at once; further ones are answered 503 */
+  /** requests being answered at once, those with a body and those without each; further ones are answered 503 */
   readonly maxInFlight: number;
   /** time for one readiness check, milliseconds; then the process counts as unready */
   readonly readyTimeoutMs: number;

@@ -19,10 +19,13 @@ export interface Served {
   readonly log: Log;
 }
 
+/** Clients that are slow to send must not keep out those that only ask. */
+type Kind = 'asking' | 'sending';
+
 /** Every request of one host: answers health itself, bounds and counts the rest. */
 export class Traffic {
   #draining = false;
-  #inFlight = 0;
+  readonly #inFlight = { asking: 0, sending: 0 };
   #idle: (() => void) | undefined;
   readonly #options: Served;
   readonly #limits: HttpLimits;
@@ -49,7 +52,7 @@ export class Traffic {
 
   /** Resolves when no request is in flight. */
   async idle(): Promise<void> {
-    if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
+    if (this.#all() > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
   }
 
   readonly listener = (req: IncomingMessage, res: ServerResponse): void => {
@@ -65,12 +68,14 @@ export class Traffic {
   };
 
   #serve(req: IncomingMessage, res: ServerResponse): void {
-    if (this.#inFlight >= this.#limits.maxInFlight) {
+    const kind: Kind = hasBody(req) ? 'sending' : 'asking';
+    if (this.#inFlight[kind] >= this.#limits.maxInFlight) {
       this.#answered.inc({ status: 503 });
-      return answerJson(res, 503, { error: `${this.#inFlight} requests are being answered already; try again` }, { 'retry-after': '1' });
+      const error = `${this.#inFlight[kind]} requests like this one are being answered already; try again`;
+      return answerJson(res, 503, { error }, { 'retry-after': '1' });
     }
-    this.#count(1);
-    res.once('close', () => this.#left(res));
+    this.#count(kind, 1);
+    res.once('close', () => this.#left(kind, res));
     void this.#handle(req, res);
   }
 
@@ -85,15 +90,19 @@ export class Traffic {
     }
   }
 
-  #left(res: ServerResponse): void {
-    this.#count(-1);
+  #left(kind: Kind, res: ServerResponse): void {
+    this.#count(kind, -1);
     this.#answered.inc({ status: res.writableFinished ? String(res.statusCode) : 'aborted' });
-    if (this.#inFlight === 0) this.#idle?.();
+    if (this.#all() === 0) this.#idle?.();
   }
 
-  #count(change: 1 | -1): void {
-    this.#inFlight += change;
-    this.#inFlightGauge.set(this.#inFlight);
+  #count(kind: Kind, change: 1 | -1): void {
+    this.#inFlight[kind] += change;
+    this.#inFlightGauge.set(this.#all());
+  }
+
+  #all(): number {
+    return this.#inFlight.asking + this.#inFlight.sending;
   }
 
   async #readiness(): Promise<Readiness> {
@@ -112,4 +121,8 @@ export class Traffic {
       clearTimeout(timer);
     }
   }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
