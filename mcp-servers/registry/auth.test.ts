@@ -1,4 +1,5 @@
-import { decodeJwt, SignJWT } from 'jose';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { decodeJwt, SignJWT, type JWK } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ed25519Key } from '../../lib/registry-api/token.ts';
 import { documentOf, pathOf, SEED, send, startTestRegistry, tokenFor, type TestRegistry } from './testing.ts';
@@ -76,6 +77,29 @@ test('a token is good by signature, end and beginning, and nothing else', async 
       status: 401,
       body: { detail: 'Invalid or expired Registry JWT token' },
     });
+});
+
+test('the public key signs nothing, and a key that comes with its token counts for nothing', async () => {
+  const publicKey = createPublicKey(ed25519Key(SEED));
+  const secrets = [
+    publicKey.export({ type: 'spki', format: 'der' }),
+    Buffer.from(publicKey.export({ type: 'spki', format: 'pem' })),
+    Buffer.from(String(publicKey.export({ format: 'jwk' }).x), 'base64url'),
+    Buffer.from(SEED),
+  ];
+  const claims = () => new SignJWT({ permissions: [{ action: 'publish', resource: '*' }], exp: soon() });
+  for (const secret of secrets) expect(await statusFor(await claims().setProtectedHeader({ alg: 'HS256' }).sign(secret))).toBe(401);
+  const other = generateKeyPairSync('ed25519');
+  const jwk = other.publicKey.export({ format: 'jwk' }) as JWK;
+  for (const header of [{ jwk }, { kid: '../../seed' }, { jku: `${registry.url}/keys` }, { x5u: `${registry.url}/keys` }]) {
+    expect(
+      await statusFor(
+        await claims()
+          .setProtectedHeader({ alg: 'EdDSA', ...header })
+          .sign(other.privateKey),
+      ),
+    ).toBe(401);
+  }
 });
 
 test('a token is written in base64url and nothing else', async () => {
