@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { programs } from '../../mcp-servers/sandbox/local/detect.ts';
 import { inspectHost } from '../../mcp-servers/sandbox/local/host.ts';
 import type { IsolationName } from '../../mcp-servers/sandbox/local/isolation.ts';
@@ -14,16 +14,22 @@ function required(isolation: IsolationName): boolean {
 }
 
 /**
- * Runs `define` for each isolation that is to be tested and is here. One that is missing is shouted about; under CI the run fails for the one
- * it must have.
+ * Defines the tests of each isolation that is to be tested and is here. One that is missing is shouted about; under CI the run fails for the
+ * one it must have.
  */
-export function forEachIsolation(define: (isolation: IsolationName) => void): void {
+export function forEachIsolation(title: string, define: (isolation: IsolationName) => void): void {
   for (const isolation of ['bubblewrap', 'gvisor'] as const) {
     if (wanted !== undefined && isolation !== wanted) continue;
     const missing = programs[isolation].filter((program) => host.find(program === 'runsc' ? (runsc ?? program) : program) === undefined);
-    if (missing.length === 0) define(isolation);
-    else reportMissing(isolation, missing);
+    if (missing.length > 0) reportMissing(isolation, missing);
+    else defineUnder(isolation, title, define);
   }
+}
+
+function defineUnder(isolation: IsolationName, title: string, define: (isolation: IsolationName) => void): void {
+  describe(`${title} under ${isolation}`, () => {
+    define(isolation);
+  });
 }
 
 function reportMissing(isolation: IsolationName, missing: readonly string[]): void {

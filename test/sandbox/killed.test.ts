@@ -1,69 +1,66 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { processesNaming, processTree } from '../../mcp-servers/sandbox/local/processes.ts';
 import { cgroupPlace } from '../../mcp-servers/sandbox/local/cgroup.ts';
 import { Caller, startSandboxServer, type RunningServer } from './client.ts';
 import { forEachIsolation, runsc } from './isolations.ts';
 import { patience } from './suite.ts';
 
-forEachIsolation((isolation) => {
-  describe(`a sandbox server under ${isolation}`, () => {
-    let state: string;
-    let env: Record<string, string>;
-    let server: RunningServer;
-    let caller: Caller;
+forEachIsolation('a sandbox server', (isolation) => {
+  let state: string;
+  let env: Record<string, string>;
+  let server: RunningServer;
+  let caller: Caller;
 
-    beforeAll(async () => {
-      state = mkdtempSync(join(tmpdir(), 'toyd-killed-'));
-      env = { SANDBOX_ISOLATION: isolation, STATE_DIR: state, ...(runsc !== undefined && { RUNSC: runsc }) };
-      server = await startSandboxServer({ ...env, SANDBOX_WARM: '0', SANDBOX_IDLE_SECONDS: '2' });
-      caller = await Caller.connect(server.url);
-    });
-    afterAll(async () => {
-      await caller?.close();
-      await server?.kill();
-      rmSync(state, { recursive: true, force: true });
-    });
+  beforeAll(async () => {
+    state = mkdtempSync(join(tmpdir(), 'toyd-killed-'));
+    env = { SANDBOX_ISOLATION: isolation, STATE_DIR: state, ...(runsc !== undefined && { RUNSC: runsc }) };
+    server = await startSandboxServer({ ...env, SANDBOX_WARM: '0', SANDBOX_IDLE_SECONDS: '2' });
+    caller = await Caller.connect(server.url);
+  });
+  afterAll(async () => {
+    await caller?.close();
+    await server?.kill();
+    rmSync(state, { recursive: true, force: true });
+  });
 
-    test('that is killed takes every process of its sandboxes with it; its successor removes what is left, and that alone', async () => {
-      const killed = await startSandboxServer(env);
-      const doomed = await Caller.connect(killed.url);
-      const command = '(setsid sleep 300 &); sleep 300';
-      const running = doomed.call('execute_command', { sandbox_claim_name: await doomed.create(), command }).catch(() => 'cut off');
-      await expect.poll(() => processTree(killed.pid).length, patience).toBeGreaterThan(3);
-      const tree = processTree(killed.pid);
-      await killed.kill();
-      await expect.poll(() => tree.filter(alive), patience).toEqual([]);
-      expect(await running).toBe('cut off');
-      await doomed.close().catch(() => {});
+  test('that is killed takes every process of its sandboxes with it; its successor removes what is left, and that alone', async () => {
+    const killed = await startSandboxServer(env);
+    const doomed = await Caller.connect(killed.url);
+    const command = '(setsid sleep 300 &); sleep 300';
+    const running = doomed.call('execute_command', { sandbox_claim_name: await doomed.create(), command }).catch(() => 'cut off');
+    await vi.waitUntil(() => processTree(killed.pid).length > 3, patience);
+    const tree = processTree(killed.pid);
+    await killed.kill();
+    await vi.waitUntil(() => !tree.some(alive), patience);
+    expect(await running).toBe('cut off');
+    await doomed.close().catch(() => {});
 
-      const left = readdirSync(state).find((run) => run.startsWith(`run-${killed.pid}-`)) ?? 'nothing';
-      expect(readdirSync(state)).toHaveLength(2);
-      const successor = await startSandboxServer(env);
-      expect(readdirSync(state)).toHaveLength(2);
-      expect(readdirSync(state)).not.toContain(left);
-      expect(groupsNamed(`toolyard-${left}`)).toEqual([]);
-      expect(processesNaming(join(state, left))).toEqual([]);
-      expect(await successor.close()).toBe(0);
-    });
+    const left = readdirSync(state).find((run) => run.startsWith(`run-${killed.pid}-`)) ?? 'nothing';
+    expect(readdirSync(state)).toHaveLength(2);
+    const successor = await startSandboxServer(env);
+    expect(readdirSync(state)).toHaveLength(2);
+    expect(readdirSync(state)).not.toContain(left);
+    expect(groupsNamed(`toolyard-${left}`)).toEqual([]);
+    expect(processesNaming(join(state, left))).toEqual([]);
+    expect(await successor.close()).toBe(0);
+  });
 
-    test('does not take a running program for a sandbox that goes unused', async () => {
-      const { given } = await caller.call('run_code', { language: 'bash', code: 'sleep 2.3; echo done' });
-      expect(given).toMatchObject({ stdout: 'done\n', exit_code: 0 });
-    });
+  test('does not take a running program for a sandbox that goes unused', async () => {
+    const { given } = await caller.call('run_code', { language: 'bash', code: 'sleep 2.3; echo done' });
+    expect(given).toMatchObject({ stdout: 'done\n', exit_code: 0 });
+  });
 
-    test('that is told to stop waits for no command, tells their callers, and leaves nothing', async () => {
-      const place = { sandbox_claim_name: await caller.create() };
-      const running = caller.call('execute_command', { ...place, command: 'touch begun; sleep 300', timeout: 300 });
-      const begun = () => caller.call('file_exists', { ...place, path: 'begun' });
-      await expect.poll(begun, patience).toMatchObject({ given: { exists: true } });
-      const stopped = server.close();
-      expect((await running).text).toMatch(/^ended: .*the server was stopped/);
-      expect(await stopped).toBe(0);
-      expect(readdirSync(state)).toEqual([]);
-    });
+  test('that is told to stop waits for no command, tells their callers, and leaves nothing', async () => {
+    const place = { sandbox_claim_name: await caller.create() };
+    const running = caller.call('execute_command', { ...place, command: 'touch begun; sleep 300', timeout: 300 });
+    await vi.waitUntil(async () => (await caller.call('file_exists', { ...place, path: 'begun' })).given['exists'], patience);
+    const stopped = server.close();
+    expect((await running).text).toMatch(/^ended: .*the server was stopped/);
+    expect(await stopped).toBe(0);
+    expect(readdirSync(state)).toEqual([]);
   });
 });
 

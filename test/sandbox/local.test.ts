@@ -10,9 +10,6 @@ import { sandboxBackendSuite, suiteSettings } from './suite.ts';
 const stateDir = mkdtempSync(join(tmpdir(), 'toyd-local-'));
 afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 
-forEachIsolation((isolation) => {
-  sandboxBackendSuite(
-    `local backend under ${isolation}`,
-    async () => new LocalBackend({ ...suiteSettings, isolation, runsc, stateDir, warm: 1 }, createLog('test', 'silent')),
-  );
+forEachIsolation('the local backend', (isolation) => {
+  sandboxBackendSuite(async () => new LocalBackend({ ...suiteSettings, isolation, runsc, stateDir, warm: 1 }, createLog('test', 'silent')));
 });

@@ -17,8 +17,8 @@ if (root && unreachable !== undefined) {
   );
 }
 
-forEachIsolation((isolation) => {
-  describe.runIf(root && unreachable === undefined)(`the sandbox server of a plain user under ${isolation}`, () => {
+forEachIsolation('the sandbox server of a plain user', (isolation) => {
+  describe.runIf(root && unreachable === undefined)('where there is one', () => {
     const directory = mkdtempSync(join(tmpdir(), 'toyd-plain-'));
     let server: RunningServer;
     let caller: Caller;
