@@ -184,7 +184,8 @@ function killOrphans(): void {
 
 function childrenOfInit(): string[] {
   const listed = readIfThere('/proc/1/task/1/children');
-  if (listed !== undefined) return listed.split(' ').filter((pid) => pid !== '');
+  // gVisor lists one that is just ending as 0, which to a signal means the sender's own process group
+  if (listed !== undefined) return listed.split(' ').filter((pid) => Number(pid) > 0);
   // a kernel without CONFIG_PROC_CHILDREN; the fields of stat follow the name, which is in brackets and may hold anything
   const parentOf = (pid: string) => readIfThere(`/proc/${pid}/stat`)?.split(') ').at(-1)?.split(' ')[1];
   return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && parentOf(pid) === '1');
