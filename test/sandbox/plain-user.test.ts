@@ -75,8 +75,7 @@ forEachIsolation('the sandbox server of a plain user', (isolation) => {
       expect(await run('echo alive')).toMatchObject({ stdout: 'alive\n' });
     });
 
-    // under gVisor they are a process's memory, as all of the guest's
-    test.runIf(isolation === 'bubblewrap')('files count as memory, with content and without', async () => {
+    test('files count as memory, with content and without', async () => {
       const outOfMemory = { exit_code: 137, stderr: expect.stringContaining('out of memory') as string };
       const full = 'head -c 150M /dev/zero > /tmp/full';
       expect(await run(`${full}; cp /tmp/full .; sleep 60`)).toMatchObject(outOfMemory);
