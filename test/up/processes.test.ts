@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../cli/mcp.ts';
-import { alive, descendants, freePorts, timed, toolyard, until, untilGone, Up, Yard } from './running.ts';
+import { alive, descendants, freePorts, quietMs, toolyard, until, untilGone, Up, Yard } from './running.ts';
 
 let yard: Yard;
 const ups: Up[] = [];
@@ -53,13 +53,14 @@ test('publishes what ships; a second run has it published within 3 s and keeps i
   const secrets = files.map((file) => readFileSync(file, 'utf8'));
   expect(await first.stop()).toBe(0);
 
-  const { result: second, quietMs } = await timed(async () => {
-    const running = up();
-    await running.ready;
-    return running;
-  });
-  expect((await second.ready).declarations?.map(({ state }) => state)).toEqual(['Published', 'Published']);
-  expect(quietMs).toBeLessThan(3_000);
+  let second = first;
+  const again = async () => (await (second = up()).ready).declarations?.map(({ state }) => state);
+  const took = await quietMs(
+    3_000,
+    async () => expect(await again()).toEqual(['Published', 'Published']),
+    () => second.stop(),
+  );
+  expect(took).toBeLessThan(3_000);
   const commands = descendants(second.pid).map(({ command }) => command);
   await second.stop();
   expect(files.map((file) => readFileSync(file, 'utf8'))).toEqual(secrets);

@@ -236,15 +236,22 @@ export class Weather {
 }
 
 /**
- * Runs something. `quietMs` is how long it takes on a machine that has nothing else to do: as much less than it took as others, the tests beside this one above
- * all, slow down every process before or after it.
+ * How long something takes on a machine that has nothing else to do, ms: as much less than it took as others, the tests beside this one above
+ * all, slow down every process before or after it. What comes and goes in between cannot be known, so it is tried up to three times until it is
+ * fast enough.
+ * @param undo done before each further try
  */
-export async function timed<T>(run: () => Promise<T>): Promise<{ result: T; quietMs: number }> {
-  const before = slowdown();
-  const since = performance.now();
-  const result = await run();
-  const took = performance.now() - since;
-  return { result, quietMs: took / Math.max(before, slowdown()) };
+export async function quietMs(enough: number, run: () => Promise<unknown>, undo: () => Promise<unknown>): Promise<number> {
+  let fastest = Infinity;
+  for (let tries = 3; tries > 0 && fastest > enough; tries -= 1) {
+    if (fastest < Infinity) await undo();
+    const before = slowdown();
+    const since = performance.now();
+    await run();
+    const took = performance.now() - since;
+    fastest = Math.min(fastest, took / Math.max(before, slowdown()));
+  }
+  return fastest;
 }
 
 /** How much longer a second of processor time takes than a second: 1 on a machine that has nothing else to do. */
