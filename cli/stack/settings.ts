@@ -31,7 +31,12 @@ const hostSettings = {
 /** The environment of a part's process. */
 export function environmentOf(name: PartName, ports: Ports, { state, env }: Surroundings): NodeJS.ProcessEnv {
   const own: Record<PartName, NodeJS.ProcessEnv> = {
-    registry: { DATABASE_FILE: state.database, JWT_PRIVATE_KEY_FILE: state.registrySeed, ALLOW_LOCAL_REMOTES: 'true' },
+    registry: {
+      DATABASE_FILE: state.database,
+      JWT_PRIVATE_KEY_FILE: state.registrySeed,
+      ALLOW_LOCAL_REMOTES: 'true',
+      STATUS_FILE: state.status,
+    },
     fetch: {},
     sandbox: { SANDBOX_BACKEND: 'local', STATE_DIR: state.sandboxes, SANDBOX_HANDLE_KEY_FILE: state.sandboxKey },
   };

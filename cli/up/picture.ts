@@ -5,7 +5,7 @@ import { hasAnswer, partNames, viewOf, type StackModel } from '../stack/model.ts
 import { nameOf } from '../status.ts';
 import { safe, shownPath, table, type Paint } from '../terminal.ts';
 import { declarationTable } from '../servers.ts';
-import { clientName, instructions } from './connect.ts';
+import { clientName, instructions } from '../../lib/connect.ts';
 import type { Happening } from './story.ts';
 
 const marks = { starting: '…', ready: '✔', unready: '✖', restarting: '↻', failed: '✖', stopped: '·' } as const;

@@ -3,7 +3,7 @@ import { partNames, viewOf, type PartName, type StackModel } from '../stack/mode
 import type { Isolation } from '../stack/isolation.ts';
 import type { PartState } from '../stack/part-state.ts';
 import { safe, type Terminal } from '../terminal.ts';
-import { instructions } from './connect.ts';
+import { instructions } from '../../lib/connect.ts';
 import { connectable, connectLines, happeningLine, invitation, overview, partLines, partWords, standing } from './picture.ts';
 import { happenings, told, type Happening } from './story.ts';
 

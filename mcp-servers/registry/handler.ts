@@ -3,9 +3,9 @@ import type { Log } from '../../lib/log.ts';
 import { cacheable, createApi, type Registry } from './api.ts';
 import type { RegistryMetrics } from './metrics.ts';
 import type { PageCache } from './page-cache.ts';
+import type { Site } from './pages/site.ts';
 import { Problem } from './problem.ts';
 import { routeOf, type RouteName } from './routes.ts';
-import type { Site } from './site.ts';
 import { cleanPath, percentDecode, targetOf, type Target } from './target.ts';
 
 /** One answer, whole. */

@@ -10,8 +10,9 @@ import { openDatabase } from './database.ts';
 import { createHandler } from './handler.ts';
 import { createMetrics } from './metrics.ts';
 import { PageCache } from './page-cache.ts';
+import { createSite } from './pages/site.ts';
+import { StatusFile } from './pages/status-file.ts';
 import { createReadiness } from './readiness.ts';
-import { createSite } from './site.ts';
 import { Store } from './store.ts';
 import { advancingClock } from './time.ts';
 
@@ -47,7 +48,10 @@ export async function startRegistry(
     allowLocalRemotes: settings.ALLOW_LOCAL_REMOTES,
     anonymousAuth: settings.ENABLE_ANONYMOUS_AUTH,
   };
+  const statusFile = await watchStatus(settings.STATUS_FILE, { changed: () => pages.clear(), log });
+  const site = createSite({ store, metrics: metrics.register, status: () => statusFile?.status });
   const shut = (): void => {
+    statusFile?.close();
     store.flush();
     opened.close();
   };
@@ -55,7 +59,7 @@ export async function startRegistry(
     return await startHttpHost({
       part: 'registry',
       settings: { ...settings, METRICS_PORT: 'off' },
-      handler: createHandler({ registry, pages, site: createSite(store, metrics.register), metrics, log }),
+      handler: createHandler({ registry, pages, site, metrics, log }),
       ready: createReadiness(opened),
       metrics: metrics.register,
       log,
@@ -65,6 +69,10 @@ export async function startRegistry(
     shut();
     throw error;
   }
+}
+
+async function watchStatus(path: string | undefined, options: Omit<Parameters<typeof StatusFile.watch>[0], 'path'>) {
+  return path === undefined ? undefined : StatusFile.watch({ path, ...options });
 }
 
 async function tokensFrom(file: string, now: () => number): Promise<Tokens> {

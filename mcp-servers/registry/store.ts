@@ -127,6 +127,15 @@ export class Store {
     return this.#sql(`SELECT ${STATE} FROM records WHERE name = ? ORDER BY published_at DESC LIMIT ?`).all(name, limit).map(stateOf);
   }
 
+  /** The latest record of each name that changed after `since`, deleted ones included. Every change of a name gives one of its records a later time. */
+  latestChangedAfter(since: Micros): RecordState[] {
+    const changed = since < 0 ? '' : 'AND name IN (SELECT name FROM records WHERE updated_at > ?)';
+    const sql = `SELECT ${STATE} FROM records INDEXED BY one_latest WHERE is_latest = 1 ${changed}`;
+    return this.#sql(sql)
+      .all(...(since < 0 ? [] : [since]))
+      .map(stateOf);
+  }
+
   /** Versions of a name, deleted ones included. */
   count(name: string): number {
     return Number(this.#sql('SELECT count(*) AS count FROM records WHERE name = ?').get(name)?.['count']);

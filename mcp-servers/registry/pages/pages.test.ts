@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pathOf, send, startTestRegistry, type TestRegistry } from './testing.ts';
+import { pathOf, send, startTestRegistry, type TestRegistry } from '../testing.ts';
 
 let registry: TestRegistry;
 const attack = `"'><script>alert(1)</script>&`;
