@@ -40,7 +40,13 @@ const command = process.env['CHROMIUM'] ?? 'chromium';
  */
 export async function startBrowser(): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), 'toolyard-browser-'));
-  const quiet = ['--no-first-run', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking', '--disable-component-update'];
+  const quiet = [
+    '--no-first-run',
+    '--disable-gpu',
+    '--disable-dev-shm-usage',
+    '--disable-background-networking',
+    '--disable-component-update',
+  ];
   // its own sandbox refuses to run as root; it sees nothing here but our pages
   const options = ['--headless', '--no-sandbox', '--hide-scrollbars', '--remote-debugging-pipe', `--user-data-dir=${profile}`, ...quiet];
   const child = spawn(command, [...options, 'about:blank'], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });

@@ -1,7 +1,7 @@
 import { cut, html, type Content, type Html } from './html.ts';
 import { badge, page, plural, serverAddress, wordOf } from './layout.ts';
 import type { Entry, Words } from './names.ts';
-import { faultLine, reasonOf, type Declaration } from './operator-status.ts';
+import { faultLine, reasonOf, toolsOf, type Declaration } from './operator-status.ts';
 import { addressOf, type Selection, type Wish } from './selection.ts';
 import { states, statesOf, type State } from './state.ts';
 
@@ -18,6 +18,7 @@ interface CatalogueOptions {
 /** The list of all servers, as a document. Everything in a record or a status is untrusted text. */
 export function cataloguePage({ wish, selection, words }: CatalogueOptions): string {
   const present = states.filter((state) => selection.counts[state] > 0);
+  const isEmpty = selection.total === 0 && wish.search === '' && wish.state === undefined && present.length === 0;
   const main = html`<h1>MCP servers</h1>
     <form class="search" role="search" action="/">
       <label class="unseen" for="search">Search names, titles, descriptions and tools</label>
@@ -33,8 +34,8 @@ export function cataloguePage({ wish, selection, words }: CatalogueOptions): str
       ${wish.state === undefined ? undefined : html`<input type="hidden" name="state" value="${wish.state}" />`}
       <button>Search</button>
     </form>
-    <nav id="filters" aria-label="States">${filters(wish, selection, present)}</nav>
-    <p id="count" class="count" role="status">${countLine(wish, selection)}</p>
+    <nav id="filters" aria-label="States" ${isEmpty ? html`hidden` : undefined}>${filters(wish, selection, present)}</nav>
+    <p id="count" class="count" role="status">${isEmpty ? '' : countLine(wish, selection)}</p>
     <div id="results">
       ${
         selection.total === 0
@@ -87,7 +88,7 @@ function item(entry: Entry, words: Words): Html {
   return html`<li>
     <div>
       <h2>${heading(entry, words)}</h2>
-      ${words.description === '' ? undefined : html`<p><bdi>${words.description}</bdi></p>`}${whereabouts(words.place, declarations)}
+      ${words.description === '' ? undefined : html`<p><bdi>${words.description}</bdi></p>`}${whereabouts(words.place, toolsOf(declarations, version))}
     </div>
     <div class="side">
       ${version === '' ? undefined : html`<bdi class="version">${cut(version, MAX_VERSION)}</bdi>`}${states.map(badge)}
@@ -103,8 +104,7 @@ function heading({ key, isName }: Entry, { title }: Words): Html {
   return title === '' ? link : html`${link}<code>${key}</code>`;
 }
 
-function whereabouts(place: string, declarations: readonly Declaration[]): Html | undefined {
-  const tools = declarations.find((one) => one.tools !== undefined)?.tools;
+function whereabouts(place: string, tools: Declaration['tools']): Html | undefined {
   if (place === '' && tools === undefined) return undefined;
   return html`<p class="where">
     ${place === '' ? undefined : html`<code>${place}</code>`}${tools === undefined ? undefined : html`<span>${plural(tools.count, 'tool')}</span>`}

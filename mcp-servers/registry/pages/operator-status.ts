@@ -67,7 +67,14 @@ function parse(json: string): unknown {
 export function reasonOf({ conditions }: Declaration): string {
   const find = (type: string) => conditions.find((one) => one.type === type);
   const accepted = find('Accepted');
-  return (accepted?.status === 'False' ? accepted.message : find('Published')?.message) ?? '';
+  const refused = accepted?.status === 'False' ? [accepted.message] : [];
+  return [...new Set([...refused, find('Published')?.message ?? ''])].filter((message) => message !== '').join('; ');
+}
+
+/** The tools of the declaration of a version, else of another one that tells them. */
+export function toolsOf(declarations: readonly Declaration[], version: string | undefined): Declaration['tools'] {
+  const telling = declarations.filter(({ tools }) => tools !== undefined);
+  return (telling.find((one) => one.version === version) ?? telling[0])?.tools;
 }
 
 /** `path: message`, or the message alone when it is about the whole document. */

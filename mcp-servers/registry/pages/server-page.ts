@@ -5,7 +5,7 @@ import type { RecordState } from '../store.ts';
 import { formatTime, type Micros } from '../time.ts';
 import { cut, html, outsideLink, type Content, type Html } from './html.ts';
 import { badge, page, plural, serverAddress, wordOf } from './layout.ts';
-import { faultLine, reasonOf, type Declaration } from './operator-status.ts';
+import { faultLine, reasonOf, toolsOf, type Declaration } from './operator-status.ts';
 import { isNeeded, runLine, valueOf } from './run-line.ts';
 import { statesOf, type State } from './state.ts';
 
@@ -31,20 +31,25 @@ export interface ServerPageOptions {
 
 /** All of one server, as a document. Everything in a record or a status is untrusted text. */
 export function serverPage(options: ServerPageOptions): string {
-  const { name, record, state, declarations } = options;
+  const { name, record, state } = options;
   const isLatest = state?.isLatest !== false;
-  const states = statesOf(state?.status, isLatest ? declarations : []);
+  // what is declared of other versions is told where the name is
+  const declarations = isLatest ? options.declarations : options.declarations.filter(({ version }) => version === state?.version);
+  const states = statesOf(state?.status, declarations);
   const title = record?.server.title ?? name;
   const main = html`${back()}
     <div class="head">
       <h1><bdi>${title}</bdi></h1>
-      <div class="line">${title === name ? undefined : html`<code>${name}</code>`}${states.map(badge)}</div>
+      <div class="line">
+        ${title === name ? undefined : html`<code>${name}</code>`}${record === undefined ? undefined : html`<bdi class="version">${record.server.version}</bdi>`}${states.map(badge)}
+      </div>
       ${record === undefined ? undefined : html`<p><bdi>${record.server.description}</bdi></p>`}
     </div>
-    ${isLatest ? undefined : older(name)} ${notices(options)}
+    ${isLatest ? undefined : older(name)} ${notices(state, declarations)}
     <div class="record">
       <div>
-        ${record === undefined ? undefined : connecting(record.server)} ${tools(declarations)} ${versions(options)} ${declared(options)}
+        ${record === undefined ? undefined : connecting(record.server)} ${tools(toolsOf(declarations, state?.version))} ${versions(options)}
+        ${declared(declarations, options.toldAt)}
       </div>
       ${facts(options)}
     </div>`;
@@ -81,9 +86,8 @@ function older(name: string): Html {
 }
 
 /** What is to be known before anybody connects. */
-function notices({ state, declarations }: ServerPageOptions): Content {
+function notices(state: RecordState | undefined, declarations: readonly Declaration[]): Content {
   const ofRecord = state === undefined || state.status === 'active' ? [] : [notice(state.status, state.statusMessage ?? '')];
-  if (state?.isLatest === false) return ofRecord;
   const ofDeclarations = declarations.flatMap((one) => {
     const [first] = statesOf(undefined, [one]);
     return first === undefined ? [] : [notice(first, reasonOf(one), one.faults?.map(faultLine))];
@@ -142,7 +146,8 @@ function remoteWay(name: string, { type, url = '', headers = [], variables = {} 
   return {
     label,
     body: html`<p>${label}</p>
-      ${snippet('Claude Code', claude)} ${snippet('VS Code, in .vscode/mcp.json', lines.vscode.join('\n'))}
+      ${snippet('Claude Code', claude)}
+      ${snippet('VS Code, in .vscode/mcp.json', JSON.stringify(JSON.parse(lines.vscode.join('')), undefined, 2))}
       ${snippet('MCP Inspector', inspector)} ${inputList('What it asks for', inputs)}`,
   };
 }
@@ -199,8 +204,7 @@ function traitsOf({ isRequired, isSecret, default: fallback = '', choices = [] }
   ].join(', ');
 }
 
-function tools(declarations: readonly Declaration[]): Html | undefined {
-  const found = declarations.find((one) => one.tools !== undefined)?.tools;
+function tools(found: Declaration['tools']): Html | undefined {
   if (found === undefined) return undefined;
   const rest = found.count - found.names.length;
   return html`<section aria-labelledby="tools">
@@ -219,7 +223,7 @@ function versions({ name, versions, count }: ServerPageOptions): Html | undefine
       html`<tr>
         <th scope="row">
           <a href="${serverAddress(name, version)}"><bdi>${version}</bdi></a
-          >${isLatest ? ' latest' : ''}
+          >${isLatest ? html`<span class="tag">latest</span>` : undefined}
         </th>
         <td>${statesOf(status, []).map(badge)}</td>
         <td>${time(publishedAt)}</td>
@@ -244,7 +248,7 @@ function versions({ name, versions, count }: ServerPageOptions): Html | undefine
   </section>`;
 }
 
-function declared({ declarations, toldAt }: ServerPageOptions): Html | undefined {
+function declared(declarations: readonly Declaration[], toldAt: string | undefined): Html | undefined {
   if (declarations.length === 0) return undefined;
   const parts = declarations.map(
     ({ source, version, conditions }) =>

@@ -7,7 +7,6 @@ export const style = `
   --published: light-dark(#1a7f37, #4cc26a); --deprecated: light-dark(#b25e00, #e0a23c); --withdrawing: light-dark(#7a5cb8, #b79cf2);
   --pending: light-dark(#2f6fc0, #7db4f5); --refused: light-dark(#c2273a, #ff7f83); --deleted: light-dark(#6b7178, #959ca3) }
 * { box-sizing: border-box }
-html { scrollbar-gutter: stable }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
 h1, h2, h3, p, ul, ol, dl, dd, figure, pre { margin: 0; padding: 0 }
 h1 { font-size: 1.6rem; line-height: 1.25; letter-spacing: -.01em }
@@ -29,8 +28,9 @@ code, pre { font: .85em/1.55 ui-monospace, SFMono-Regular, Menlo, Consolas, mono
 .brand::before { content: ""; width: 1.05rem; height: 1.05rem; border-radius: 4px; border: 3px solid var(--accent); border-right-width: 8px }
 .bar ul { display: flex; gap: 1.25rem; font-size: .9rem }
 main { padding-block: 2rem 3rem }
-footer { padding-block: 1.25rem 3rem; border-top: 1px solid var(--line); color: var(--faint); font-size: .85rem }
-footer dl { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem } footer dl div { display: flex; flex-wrap: wrap; gap: 0 .45rem; align-items: baseline }
+footer { padding-bottom: 3rem; color: var(--faint); font-size: .85rem }
+footer dt { color: var(--ink) } footer dt::after { content: ":" }
+footer dl { border-top: 1px solid var(--line); padding-top: 1.1rem; display: flex; flex-wrap: wrap; gap: .2rem 1.1rem } footer dl div { display: flex; flex-wrap: wrap; gap: 0 .35rem; align-items: baseline }
 
 .search { display: flex; gap: .5rem; margin: 1.25rem 0 .9rem }
 .search input { flex: 1; min-width: 0 }
@@ -63,10 +63,11 @@ button { cursor: pointer }
 .entries h2 { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 .6rem }
 .entries h2 a { color: inherit; text-decoration: none } .entries h2 a:hover { color: var(--accent); text-decoration: underline }
 .entries h2 a::after { content: ""; position: absolute; inset: 0 }
-.entries h2 code { font-weight: 400; color: var(--faint) }
-.entries .where { display: flex; flex-wrap: wrap; gap: 0 1rem; color: var(--faint); font-size: .85rem; margin-top: .1rem }
+.entries h2 > a + code { font-weight: 400; color: var(--faint) }
+.entries .where { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 1rem; color: var(--faint); font-size: .85rem; margin-top: .1rem }
 .entries .side { display: flex; flex-direction: column; align-items: flex-end; gap: .15rem; text-align: end }
 .version { font-size: .85rem; font-variant-numeric: tabular-nums; max-width: 14rem }
+.entries .where code { font-size: .95em }
 .why { margin-top: .3rem; padding-left: .7rem; border-left: 3px solid var(--line); font-size: .875rem; grid-column: 1 / -1 }
 .pages { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; align-items: center; justify-content: center; margin-top: 1.5rem; font-size: .9rem }
 .empty { padding: 2rem 1.25rem; border: 1px dashed var(--edge); border-radius: 10px; display: grid; gap: .75rem }
@@ -84,10 +85,11 @@ button { cursor: pointer }
 figure { border: 1px solid var(--line); border-radius: 8px; background: var(--code); overflow: clip }
 figcaption { display: flex; justify-content: space-between; align-items: center; gap: 1rem; min-height: 2.3rem; padding: .2rem .4rem .2rem .85rem; border-bottom: 1px solid var(--line); background: var(--panel);
   font-size: .875rem; font-weight: 600 }
-figcaption button { font-size: .8rem; font-weight: 400; padding: .15rem .65rem; border-radius: 6px }
+figcaption button { flex: none; white-space: nowrap; font-size: .8rem; font-weight: 400; padding: .15rem .65rem; border-radius: 6px }
 figure pre { padding: .7rem .85rem; white-space: pre-wrap }
 details { display: grid } summary { cursor: pointer; padding: .2rem 0 } details[open] summary { margin-bottom: .6rem } details > div { display: grid; gap: .8rem }
 .inputs { display: grid; gap: .55rem; font-size: .9rem } .inputs dd { color: var(--faint) }
+.tag { margin-left: .4rem; padding: 0 .45rem; border: 1px solid var(--line); border-radius: 99px; font-size: .78rem; color: var(--faint) }
 .tools { display: flex; flex-wrap: wrap; gap: .4rem } .tools code { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .1rem .5rem }
 table { border-collapse: collapse; width: 100%; font-size: .9rem } caption { text-align: start }
 th, td { text-align: start; padding: .4rem .75rem .4rem 0; border-top: 1px solid var(--line); vertical-align: top } thead th { border-top: 0; color: var(--faint); font-size: .8rem; font-weight: 400 }
