@@ -17,6 +17,9 @@ export interface RecordState {
   readonly isLatest: boolean;
 }
 
+/** The part of a latest record's state that lists of names need. */
+export type LatestRecord = Pick<RecordState, 'name' | 'version' | 'status' | 'statusMessage'>;
+
 /** Which records a list shows; all conditions must hold. */
 export interface ListQuery {
   readonly after?: { readonly name: string; readonly version?: string };
@@ -128,12 +131,16 @@ export class Store {
   }
 
   /** The latest record of each name that changed after `since`, deleted ones included. Every change of a name gives one of its records a later time. */
-  latestChangedAfter(since: Micros): RecordState[] {
+  latestChangedAfter(since: Micros): LatestRecord[] {
     const changed = since < 0 ? '' : 'AND name IN (SELECT name FROM records WHERE updated_at > ?)';
-    const sql = `SELECT ${STATE} FROM records INDEXED BY one_latest WHERE is_latest = 1 ${changed}`;
-    return this.#sql(sql)
-      .all(...(since < 0 ? [] : [since]))
-      .map(stateOf);
+    const sql = `SELECT name, version, status, status_message AS statusMessage FROM records INDEXED BY one_latest WHERE is_latest = 1 ${changed}`;
+    return this.#sql(sql).all(...(since < 0 ? [] : [since])) as unknown as LatestRecord[];
+  }
+
+  /** The document of the latest record of every name, deleted ones included. */
+  *latestDocuments(): Generator<{ readonly name: string; readonly document: string }> {
+    const sql = `SELECT name, document FROM records INDEXED BY one_latest CROSS JOIN texts ON texts.id = text_id WHERE is_latest = 1`;
+    for (const row of this.#sql(sql).iterate()) yield { name: String(row['name']), document: String(row['document']) };
   }
 
   /** Versions of a name, deleted ones included. */

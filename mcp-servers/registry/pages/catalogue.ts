@@ -1,5 +1,5 @@
 import { cut, html, type Content, type Html } from './html.ts';
-import { badge, page, plural, serverAddress, wordOf } from './layout.ts';
+import { badge, grouped, page, plural, serverAddress, wordOf } from './layout.ts';
 import type { Entry, Words } from './names.ts';
 import { faultLine, reasonOf, toolsOf, type Declaration } from './operator-status.ts';
 import { addressOf, type Selection, type Wish } from './selection.ts';
@@ -63,7 +63,7 @@ function filters(wish: Wish, { counts, all }: Selection, present: readonly State
   const link = (state: State | undefined, label: Content, count: number) =>
     html`<li>
       <a href="${addressOf({ ...wish, state, page: 1 })}" ${wish.state === state ? CURRENT : undefined}
-        >${label} <b>${count.toLocaleString('en')}</b></a
+        >${label} <b>${grouped(count)}</b></a
       >
     </li>`;
   return html`<ul class="filters" role="list">
@@ -127,7 +127,7 @@ function paging(wish: Wish, { page, pages }: Selection): Html {
     html`<a href="${addressOf({ ...wish, page: to })}" ${rel === undefined ? undefined : html`rel="${rel}"`}>${label}</a>`;
   return html`<nav class="pages" aria-label="Pages">
     ${page > 1 ? [link(1, 'First'), ' ', link(page - 1, 'Previous', 'prev')] : undefined}
-    <span class="faint">Page ${page.toLocaleString('en')} of ${pages.toLocaleString('en')}</span>
+    <span class="faint">Page ${grouped(page)} of ${grouped(pages)}</span>
     ${page < pages ? [link(page + 1, 'Next', 'next'), ' ', link(pages, 'Last')] : undefined}
   </nav>`;
 }

@@ -25,8 +25,11 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 /** Control and format characters, which hide or move what stands around them; lines, tabs and what joins emoji and letters excepted. */
 const UNSEEN = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
+/** Most text: nothing in it needs the slow look. */
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
+
 function escape(text: string): string {
-  return text.replaceAll(UNSEEN, '\ufffd').replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
+  return (PLAIN.test(text) ? text : text.replaceAll(UNSEEN, '\ufffd')).replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
 /** A link to an address of somebody else, or its text alone when it is not one of the web. */

@@ -89,9 +89,14 @@ export function wordOf(state: State): string {
   return `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
 }
 
-/** `1 server`, `2,000 servers`; spelled alike on every machine. */
+/** `2,000`. The locale's own way takes tens of milliseconds when it is first used. */
+export function grouped(count: number): string {
+  return String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
+/** `1 server`, `2,000 servers` */
 export function plural(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 const NAME = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;

@@ -4,7 +4,7 @@ import type { Argument, KeyValueInput, Package, ServerJson, ServerRecord, Transp
 import type { RecordState } from '../store.ts';
 import { formatTime, type Micros } from '../time.ts';
 import { cut, html, outsideLink, type Content, type Html } from './html.ts';
-import { badge, page, plural, serverAddress, wordOf } from './layout.ts';
+import { badge, grouped, page, plural, serverAddress, wordOf } from './layout.ts';
 import { faultLine, reasonOf, toolsOf, type Declaration } from './operator-status.ts';
 import { isNeeded, runLine, valueOf } from './run-line.ts';
 import { statesOf, type State } from './state.ts';
@@ -244,7 +244,7 @@ function versions({ name, versions, count }: ServerPageOptions): Html | undefine
         ${rows}
       </tbody>
     </table>
-    ${rest > 0 ? html`<p><a href="/v0.1${versionsPath(name)}?include_deleted=true">${rest.toLocaleString('en')} older in the API</a></p>` : undefined}
+    ${rest > 0 ? html`<p><a href="/v0.1${versionsPath(name)}?include_deleted=true">${grouped(rest)} older in the API</a></p>` : undefined}
   </section>`;
 }
 

@@ -54,8 +54,10 @@ export function createSite({ store, metrics, status }: SiteOptions): Site {
 
 function catalogue(names: Names, query: string | undefined): SitePage {
   const wish = wishOf(query);
+  const entries = names.entries();
+  if (wish.search !== '') names.readWords();
   const words = names.words.bind(names);
-  return document(cataloguePage({ wish, selection: select(names.entries(), wish, words), words }));
+  return document(cataloguePage({ wish, selection: select(entries, wish, words), words }));
 }
 
 /** The name in `/servers/<space>/<name>`; the slash may be escaped, as the API has it. */
@@ -81,7 +83,7 @@ function server({ store, status, names }: Sources, name: string, query: string |
     serverPage({
       name,
       record: text === undefined ? undefined : (JSON.parse(text) as ServerRecord),
-      state: version === undefined ? entry.latest : versions.find((state) => state.version === version),
+      state: versions.find((state) => state.version === (version ?? entry.latest?.version)),
       versions: versions.slice(0, VERSIONS_SHOWN),
       count: versions.length,
       declarations: entry.declarations,

@@ -17,6 +17,13 @@ export const meanings: Readonly<Record<State, string>> = {
 
 const ofRecord: Readonly<Record<RecordStatus, State>> = { active: 'published', deprecated: 'deprecated', deleted: 'deleted' };
 
+/** Of most names nothing else is known; there may be tens of thousands. */
+const ofRecordAlone: Readonly<Record<RecordStatus, readonly State[]>> = {
+  active: ['published'],
+  deprecated: ['deprecated'],
+  deleted: ['deleted'],
+};
+
 /** What the registry itself knows is not taken from the operator, who may have said it earlier. */
 const ofDeclaration: Readonly<Record<Declaration['state'], State | undefined>> = {
   Published: undefined,
@@ -28,6 +35,7 @@ const ofDeclaration: Readonly<Record<Declaration['state'], State | undefined>> =
 
 /** Every state that a name is in: that of its record, and those of declarations that are not what the registry shows. */
 export function statesOf(status: RecordStatus | undefined, declarations: readonly Declaration[]): readonly State[] {
+  if (declarations.length === 0) return status === undefined ? [] : ofRecordAlone[status];
   const found = new Set([status === undefined ? undefined : ofRecord[status], ...declarations.map(({ state }) => ofDeclaration[state])]);
   return states.filter((state) => found.has(state));
 }
