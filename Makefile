@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install isolation up demo check test test-gvisor test-differential bench format docs clean
+.PHONY: help install isolation browser up demo check test test-gvisor test-differential bench format docs clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
@@ -14,6 +14,9 @@ install: node_modules/.package-lock.json ## install the pinned packages (done by
 
 isolation: ## install bubblewrap if needed (done by the others)
 	@./scripts/ensure-bubblewrap
+
+browser:
+	@./scripts/ensure-chromium
 
 node_modules/.package-lock.json: package-lock.json
 	@echo "installing packages (once, about half a minute)" >&2
@@ -29,7 +32,7 @@ demo: install isolation ## use both servers as a client would, and stop again
 check: install ## types, lint, format, unit tests: seconds
 	@$(node) npm run -s check
 
-test: install isolation ## every test that needs no cluster
+test: install isolation browser ## every test that needs no cluster
 	@$(node) npm run -s test -- $(reporters)
 
 test-gvisor: install ## the sandbox tests under gVisor (Go)

@@ -370,15 +370,17 @@ export const allowedDifferences: readonly AllowedDifference[] = [
   {
     what: 'pages and descriptions',
     official: '`/docs` and `/` with scripts from elsewhere; also `/openapi-3.0.*` and `/schemas/*.json`',
-    embedded: '`/docs` is the OpenAPI text, `/` runs and loads nothing; OpenAPI 3.1 only',
+    embedded: '`/docs` is the OpenAPI text; `/` loads nothing from elsewhere and also works without its script; a page of each server at `/servers/<name>`; OpenAPI 3.1 only',
     why: 'a registry inside a cluster has no way out; the operations described are compared',
     proof: {
       by: 'request',
       show: async ({ usual }) => {
-        const paths = ['/', '/docs', '/openapi.yaml', '/openapi.json', '/openapi-3.0.yaml', '/schemas/ServerJSON.json'];
-        return statusesOf(usual, paths);
+        const name = usual.freshName();
+        await usual.publish(name, '1.0.0');
+        const pages = ['/', '/docs', `/servers/${name}`, '/openapi.yaml', '/openapi.json'];
+        return statusesOf(usual, [...pages, '/openapi-3.0.yaml', '/schemas/ServerJSON.json']);
       },
-      expected: { official: [200, 200, 200, 200, 200, 200], embedded: [200, 200, 200, 200, 404, 404] },
+      expected: { official: [200, 200, 404, 200, 200, 200, 200], embedded: [200, 200, 200, 200, 200, 404, 404] },
     },
   },
   {

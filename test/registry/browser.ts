@@ -32,7 +32,8 @@ export interface Browser {
 /** A browser that cannot answer within this has died or hangs. */
 const PATIENCE_MS = 15_000;
 
-const command = process.env['CHROMIUM'] ?? 'chromium';
+/** The program; set CHROMIUM to take another of its kind. */
+export const chromium = process.env['CHROMIUM'] ?? 'chromium';
 
 /**
  * A headless chromium with one window, driven over its DevTools pipe. It is ended with everything that it started.
@@ -49,7 +50,7 @@ export async function startBrowser(): Promise<Browser> {
   ];
   // its own sandbox refuses to run as root; it sees nothing here but our pages
   const options = ['--headless', '--no-sandbox', '--hide-scrollbars', '--remote-debugging-pipe', `--user-data-dir=${profile}`, ...quiet];
-  const child = spawn(command, [...options, 'about:blank'], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+  const child = spawn(chromium, [...options, 'about:blank'], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   const gone = once(child, 'exit');
   await Promise.race([once(child, 'spawn'), once(child, 'error').then(([error]) => Promise.reject(error as Error))]);
   const devTools = new DevTools(child);
