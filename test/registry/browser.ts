@@ -30,7 +30,7 @@ export interface Browser {
 }
 
 /** A browser that cannot answer within this has died or hangs. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 30_000;
 
 /** The program; set CHROMIUM to take another of its kind. */
 export const chromium = process.env['CHROMIUM'] ?? 'chromium';

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declarationOf, statusOf } from '../../mcp-servers/registry/pages/testing.ts';
 import { pathOf, startTestRegistry, type TestRegistry } from '../../mcp-servers/registry/testing.ts';
 import { chromium, startBrowser, type Browser, type Look } from './browser.ts';
@@ -27,21 +27,22 @@ const soon = { timeout: 10_000 };
 
 let registry: TestRegistry;
 let directory: string;
-let browser: Browser | undefined;
+let page: Browser;
+const here = isHere(chromium);
 
 beforeAll(async () => {
-  if (!isHere(chromium)) return;
+  if (!here) return;
   directory = await mkdtemp(join(tmpdir(), 'toolyard-pages-'));
   const statusFile = join(directory, 'status.json');
   await writeFile(statusFile, status());
   registry = await startTestRegistry({ STATUS_FILE: statusFile });
   await publishAll();
-  browser = await startBrowser();
+  page = await startBrowser();
 });
 
 afterAll(async () => {
-  await browser?.close();
-  if (browser === undefined) return;
+  if (!here) return;
+  await page.close();
   await registry.close();
   await rm(directory, { recursive: true });
 });
@@ -90,107 +91,108 @@ async function publishAll(): Promise<void> {
   for (let index = 10; index < 70; index += 1) await publish(`many.b/n${index}`, '1.0.0', { title: `Number ${index}` });
 }
 
-/** A test that needs the browser; without one it says so, and fails under CI. */
-function browserTest(title: string, run: (browser: Browser) => Promise<void>): void {
-  test(title, async (context) => {
-    if (browser !== undefined) return run(browser);
-    const message = `${chromium} is not on this machine: THE PAGES ARE NOT TESTED IN A BROWSER; ./scripts/ensure-chromium installs it on Debian, as root`;
-    process.stderr.write(`\n!!! ${message}\n\n`);
-    if (process.env['CI'] !== 'true') context.skip(message);
-    expect.fail(message);
-  });
-}
-
-function textOf(page: Browser, selector: string): Promise<string> {
+function textOf(selector: string): Promise<string> {
   return page.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ''`);
 }
 
-function addressOf(page: Browser): Promise<string> {
+function addressOf(): Promise<string> {
   return page.evaluate('location.pathname + location.search');
 }
 
-browserTest('servers are searched, filtered and opened by keyboard alone, and the list follows what is typed', async (page) => {
-  await page.look(desktop);
-  await page.open(`${registry.url}/`);
-  await page.press('/');
-  await page.type('NUMBER /N6');
-  await expect.poll(() => textOf(page, '#count'), soon).toBe('10 servers with “NUMBER /N6”');
-  expect(await addressOf(page)).toBe('/?search=NUMBER+%2FN6');
-  await page.press('Tab');
-  expect(await page.evaluate('document.activeElement.textContent')).toBe('Search');
-  await page.press('Enter');
-  await expect
-    .poll(() => page.evaluate('performance.getEntriesByType("navigation")[0].name + document.readyState'))
-    .toMatch(/search=NUMBER\+%2FN6.*complete/);
-
-  const tabTo = async (text: string) => {
-    for (let step = 0; step < 30; step += 1) {
-      await page.press('Tab');
-      if (String(await page.evaluate('document.activeElement.textContent')).includes(text)) return;
-    }
-    expect.fail(`the Tab key never comes to ${text}`);
-  };
-  await tabTo('Published');
-  await page.press('Enter');
-  await expect.poll(() => addressOf(page), soon).toBe('/?search=NUMBER+%2FN6&state=published');
-  await tabTo('Number 63');
-  await page.press('Enter');
-  await expect.poll(() => textOf(page, 'h1'), soon).toBe('Number 63');
-  expect(await addressOf(page)).toBe('/servers/many.b/n63');
-  await page.press('/');
-  await expect.poll(() => addressOf(page), soon).toBe('/');
-  expect(page.complaints()).toEqual([]);
+test('there is a browser to test the pages in', (context) => {
+  if (here) return;
+  const message = `${chromium} is not on this machine: THE PAGES ARE NOT TESTED IN A BROWSER; ./scripts/ensure-chromium installs it on Debian, as root`;
+  process.stderr.write(`\n!!! ${message}\n\n`);
+  if (process.env['CI'] !== 'true') context.skip(message);
+  expect.fail(message);
 });
 
-browserTest('the first stop of the Tab key skips to the content, and every stop is seen', async (page) => {
-  await page.look(desktop);
-  await page.open(`${registry.url}${record}`);
-  await page.press('Tab');
-  expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('#main');
-  for (let stop = 0; stop < 10; stop += 1) {
-    expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
+describe.runIf(here)('the pages in a browser', () => {
+  test('servers are searched, filtered and opened by keyboard alone, and the list follows what is typed', async () => {
+    await page.look(desktop);
+    await page.open(`${registry.url}/`);
+    await page.press('/');
+    await page.type('NUMBER /N6');
+    await expect.poll(() => textOf('#count'), soon).toBe('10 servers with “NUMBER /N6”');
+    expect(await addressOf()).toBe('/?search=NUMBER+%2FN6');
     await page.press('Tab');
-  }
-});
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Search');
+    await page.press('Enter');
+    await expect
+      .poll(() => page.evaluate('performance.getEntriesByType("navigation")[0].name + document.readyState'))
+      .toMatch(/search=NUMBER\+%2FN6.*complete/);
 
-browserTest('a line is copied with one press, as it is shown', async (page) => {
-  await page.look(desktop);
-  await page.open(`${registry.url}${record}`);
-  await page.evaluate(`navigator.clipboard.writeText = async (text) => { window.copied = text; }`);
-  await page.evaluate(`document.querySelector('figcaption button').click()`);
-  await expect.poll(() => textOf(page, 'figcaption button'), soon).toBe('Copied');
-  expect(await page.evaluate('window.copied')).toMatch(/^claude mcp add --transport http server https:\/\/\S+ --header 'X-y+: <X-y+>'$/);
-});
+    const tabTo = async (text: string) => {
+      for (let step = 0; step < 30; step += 1) {
+        await page.press('Tab');
+        if (String(await page.evaluate('document.activeElement.textContent')).includes(text)) return;
+      }
+      expect.fail(`the Tab key never comes to ${text}`);
+    };
+    await tabTo('Published');
+    await page.press('Enter');
+    await expect.poll(() => addressOf(), soon).toBe('/?search=NUMBER+%2FN6&state=published');
+    await tabTo('Number 63');
+    await page.press('Enter');
+    await expect.poll(() => textOf('h1'), soon).toBe('Number 63');
+    expect(await addressOf()).toBe('/servers/many.b/n63');
+    await page.press('/');
+    await expect.poll(() => addressOf(), soon).toBe('/');
+    expect(page.complaints()).toEqual([]);
+  });
 
-browserTest('nothing is wider than a phone, whatever a record says; dark differs from light', async (page) => {
-  const colour = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
-  for (const target of targets) {
-    await page.look(phone);
-    await page.open(`${registry.url}${target}`);
-    await page.evaluate(`for (const one of document.querySelectorAll('details')) one.open = true`);
-    expect([target, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([target, phone.width]);
-    const light = await colour();
-    await page.look({ ...phone, scheme: 'dark' });
-    expect(await colour()).not.toBe(light);
-  }
-  // the browser reports the status of the page that is not there
-  expect(page.complaints().filter((text) => !text.includes('status of 404'))).toEqual([]);
-});
+  test('the first stop of the Tab key skips to the content, and every stop is seen', async () => {
+    await page.look(desktop);
+    await page.open(`${registry.url}${record}`);
+    await page.press('Tab');
+    expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('#main');
+    for (let stop = 0; stop < 10; stop += 1) {
+      expect(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
+      await page.press('Tab');
+    }
+  });
 
-browserTest('axe finds nothing serious in light and in dark, and the console has nothing to complain about', async (page) => {
-  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  for (const scheme of ['light', 'dark'] as const) {
-    for (const target of ['/?search=server', record, '/servers/waits.b/server', '/?search=nothing']) {
-      await page.look({ ...desktop, scheme });
+  test('a line is copied with one press, as it is shown', async () => {
+    await page.look(desktop);
+    await page.open(`${registry.url}${record}`);
+    await page.evaluate(`navigator.clipboard.writeText = async (text) => { window.copied = text; }`);
+    await page.evaluate(`document.querySelector('figcaption button').click()`);
+    await expect.poll(() => textOf('figcaption button'), soon).toBe('Copied');
+    expect(await page.evaluate('window.copied')).toMatch(/^claude mcp add --transport http server https:\/\/\S+ --header 'X-y+: <X-y+>'$/);
+  });
+
+  test('nothing is wider than a phone, whatever a record says; dark differs from light', async () => {
+    const colour = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    for (const target of targets) {
+      await page.look(phone);
       await page.open(`${registry.url}${target}`);
       await page.evaluate(`for (const one of document.querySelectorAll('details')) one.open = true`);
-      expect(page.complaints()).toEqual([]);
-      await page.evaluate(`${axe}; undefined`);
-      const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
-        `axe.run({ resultTypes: ['violations']${scheme === 'dark' ? ", runOnly: ['color-contrast']" : ''} }).then(({ violations }) => violations)`,
-      );
-      const serious = found.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-      expect(serious.map(({ id, nodes }) => [target, scheme, id, nodes[0]?.html])).toEqual([]);
+      expect([target, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([target, phone.width]);
+      const light = await colour();
+      await page.look({ ...phone, scheme: 'dark' });
+      expect(await colour()).not.toBe(light);
     }
-  }
+    // the browser reports the status of the page that is not there
+    expect(page.complaints().filter((text) => !text.includes('status of 404'))).toEqual([]);
+  });
+
+  test('axe finds nothing serious in light and in dark, and the console has nothing to complain about', async () => {
+    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    // in the dark only the colours differ, and these two have them all
+    const shown = { light: ['/?search=server', record, '/servers/waits.b/server', '/?search=nothing'], dark: ['/?search=server', record] };
+    for (const scheme of ['light', 'dark'] as const) {
+      for (const target of shown[scheme]) {
+        await page.look({ ...desktop, scheme });
+        await page.open(`${registry.url}${target}`);
+        await page.evaluate(`for (const one of document.querySelectorAll('details')) one.open = true`);
+        expect(page.complaints()).toEqual([]);
+        await page.evaluate(`${axe}; undefined`);
+        const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string }[] }[]>(
+          `axe.run({ resultTypes: ['violations']${scheme === 'dark' ? ", runOnly: ['color-contrast']" : ''} }).then(({ violations }) => violations)`,
+        );
+        const serious = found.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+        expect(serious.map(({ id, nodes }) => [target, scheme, id, nodes[0]?.html])).toEqual([]);
+      }
+    }
+  });
 });

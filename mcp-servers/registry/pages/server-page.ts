@@ -36,16 +36,7 @@ export function serverPage(options: ServerPageOptions): string {
   // what is declared of other versions is told where the name is
   const declarations = isLatest ? options.declarations : options.declarations.filter(({ version }) => version === state?.version);
   const states = statesOf(state?.status, declarations);
-  const title = record?.server.title ?? name;
-  const main = html`${back()}
-    <div class="head">
-      <h1><bdi>${title}</bdi></h1>
-      <div class="line">
-        ${title === name ? undefined : html`<code>${name}</code>`}${record === undefined ? undefined : html`<bdi class="version">${record.server.version}</bdi>`}${states.map(badge)}
-      </div>
-      ${record === undefined ? undefined : html`<p><bdi>${record.server.description}</bdi></p>`}
-    </div>
-    ${isLatest ? undefined : older(name)} ${notices(state, declarations)}
+  const main = html`${back()} ${head(options, states)} ${isLatest ? undefined : older(name)} ${notices(state, declarations)}
     <div class="record">
       <div>
         ${record === undefined ? undefined : connecting(record.server)} ${tools(toolsOf(declarations, state?.version))} ${versions(options)}
@@ -53,7 +44,22 @@ export function serverPage(options: ServerPageOptions): string {
       </div>
       ${facts(options)}
     </div>`;
-  return page({ title: `${title} · MCP servers`, main, states });
+  return page({ title: `${titleOf(options)} · MCP servers`, main, states });
+}
+
+function titleOf({ name, record }: ServerPageOptions): string {
+  return record?.server.title ?? name;
+}
+
+function head(options: ServerPageOptions, states: readonly State[]): Html {
+  const { name, record } = options;
+  const title = titleOf(options);
+  const version = record === undefined ? undefined : html`<bdi class="version">${record.server.version}</bdi>`;
+  return html`<div class="head">
+    <h1><bdi>${title}</bdi></h1>
+    <div class="line">${title === name ? undefined : html`<code>${name}</code>`}${version}${states.map(badge)}</div>
+    ${record === undefined ? undefined : html`<p><bdi>${record.server.description}</bdi></p>`}
+  </div>`;
 }
 
 /** For a name or a version that is not there. */
