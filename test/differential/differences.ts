@@ -370,7 +370,8 @@ export const allowedDifferences: readonly AllowedDifference[] = [
   {
     what: 'pages and descriptions',
     official: '`/docs` and `/` with scripts from elsewhere; also `/openapi-3.0.*` and `/schemas/*.json`',
-    embedded: '`/docs` is the OpenAPI text; `/` loads nothing from elsewhere and also works without its script; a page of each server at `/servers/<name>`; OpenAPI 3.1 only',
+    embedded:
+      '`/docs` is the OpenAPI text; `/` loads nothing from elsewhere and also works without its script; a page of each server at `/servers/<name>`; OpenAPI 3.1 only',
     why: 'a registry inside a cluster has no way out; the operations described are compared',
     proof: {
       by: 'request',
