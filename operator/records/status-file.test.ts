@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -65,4 +66,12 @@ test('a file that could not be written is written once that is possible', async 
   await rm(path);
   await file.write(view);
   expect(JSON.parse(await readFile(blocked, 'utf8'))).toEqual(view);
+});
+
+test('drafts of operators that were killed while they wrote are removed, those of running ones and other files stay', async () => {
+  const { pid: gone } = spawnSync(process.execPath, ['--version']);
+  const stay = [`status.json.${process.ppid}.tmp`, 'status.json.tmp', `other.json.${gone}.tmp`];
+  for (const name of [...stay, `status.json.${gone}.tmp`, `status.json.${process.pid}.tmp`]) await writeFile(join(root, name), '{');
+  await new StatusFile(path).read();
+  expect((await readdir(root)).toSorted()).toEqual(stay.toSorted());
 });
