@@ -10,6 +10,8 @@ const run = promisify(execFile);
 export interface Postgres {
   /** for the official registry's DATABASE_URL; a socket in a private folder, so that it takes no port and nobody else gets in */
   readonly url: string;
+  /** Runs one statement as its superuser, outside the registry's database. */
+  sql(statement: string): Promise<void>;
   /** Stops the server and removes its data. */
   close(): Promise<void>;
 }
@@ -23,6 +25,8 @@ export interface PostgresOptions {
 
 const START_MS = 30_000;
 const DATABASE = 'registry';
+/** Makes the registry's database, empty. */
+export const CREATE_DATABASE = `create database ${DATABASE} template template0 lc_collate 'C' lc_ctype 'C.UTF-8' encoding 'UTF8'`;
 /** PostgreSQL refuses to run as root. */
 const user = process.getuid?.() === 0 ? 'postgres' : undefined;
 
@@ -34,6 +38,8 @@ export async function startPostgres({ programs, durable }: PostgresOptions): Pro
   const folder = await temporaryFolder('toolyard-postgres-');
   const directory = folder.path;
   let server: Child | undefined;
+  const sql = (statement: string) =>
+    asUser(join(programs, 'psql'), ['--no-psqlrc', '-h', directory, '-U', 'postgres', '-d', 'postgres', '-c', statement]);
   const close = async (): Promise<void> => {
     // SIGQUIT is its immediate shutdown: the data are thrown away
     await server?.stop('SIGQUIT');
@@ -47,21 +53,20 @@ export async function startPostgres({ programs, durable }: PostgresOptions): Pro
     const settings = { listen_addresses: '', unix_socket_directories: directory, fsync: durable ? 'on' : 'off', max_connections: '200' };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     server = startChild(join(programs, 'postgres'), ['-D', data, ...flags], user === undefined ? {} : { user });
-    await createDatabase(programs, directory, server);
+    await createDatabase(sql, server);
   } catch (error) {
     await close();
     throw error;
   }
-  return { url: `postgres:///${DATABASE}?user=postgres&host=${encodeURIComponent(directory)}`, close };
+  return { url: `postgres:///${DATABASE}?user=postgres&host=${encodeURIComponent(directory)}`, sql, close };
 }
 
 /** Again and again until the server answers. */
-async function createDatabase(programs: string, directory: string, server: Child): Promise<void> {
+async function createDatabase(sql: Postgres['sql'], server: Child): Promise<void> {
   const deadline = performance.now() + START_MS;
-  const database = `create database ${DATABASE} template template0 lc_collate 'C' lc_ctype 'C.UTF-8' encoding 'UTF8'`;
   for (;;) {
     try {
-      await asUser(join(programs, 'psql'), ['--no-psqlrc', '-h', directory, '-U', 'postgres', '-d', 'postgres', '-c', database]);
+      await sql(CREATE_DATABASE);
       return;
     } catch (error) {
       if (hasEnded(server.process) || performance.now() > deadline) {

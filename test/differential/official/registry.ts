@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -10,6 +9,7 @@ import { RegistryError } from '../../../lib/registry-api/errors.ts';
 import { seedTokenSource } from '../../../lib/registry-api/token.ts';
 import { hasEnded, startChild, type Child } from './child.ts';
 import { temporaryFolder } from './folder.ts';
+import { quietPort } from './port.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 
 export interface OfficialSettings {
@@ -29,6 +29,10 @@ export interface RunningRegistry {
   readonly pid: number;
   /** can be stopped before the registry is */
   readonly database: Postgres;
+  /** Ends the registry at once, as a crash does; its database stays. */
+  kill(): Promise<void>;
+  /** Starts it again at the same address, after it was ended. @throws Error with what it said */
+  restart(): Promise<void>;
   /** Stops the registry and its database, and removes what they stored. */
   close(): Promise<void>;
 }
@@ -65,9 +69,14 @@ export async function startOfficialRegistry({
       ENABLE_REGISTRY_VALIDATION: 'false',
       ...more,
     };
-    const { url, child } = await startOnFreePort(program, settings, seed);
+    let { address, child } = await startOnFreePort(program, settings, seed);
     undo.push(() => child.stop('SIGTERM'));
-    return { url, seedFile, pid: child.process.pid ?? 0, database: postgres, close };
+    const restart = async (): Promise<void> => {
+      child = launch(program, settings, address);
+      if (!(await answers(`http://${address}`, seed, child))) throw new Error(`the official registry did not start again: ${child.said()}`);
+    };
+    const kill = () => child.stop('SIGKILL');
+    return { url: `http://${address}`, seedFile, pid: child.process.pid ?? 0, database: postgres, kill, restart, close };
   } catch (error) {
     await close();
     throw error;
@@ -86,7 +95,8 @@ async function ensured(script: string): Promise<string> {
 }
 
 interface Started {
-  readonly url: string;
+  /** host and port */
+  readonly address: string;
   readonly child: Child;
 }
 
@@ -94,12 +104,9 @@ interface Started {
 async function startOnFreePort(program: string, settings: Readonly<Record<string, string>>, seed: string): Promise<Started> {
   let said = '';
   for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
-    const address = `127.0.0.1:${await freePort()}`;
-    const own = Object.entries({ ...settings, SERVER_ADDRESS: address }).map(([name, value]) => [`MCP_REGISTRY_${name}`, value]);
-    // without the variables of whoever runs this: PG* would change which database it takes
-    const child = startChild(program, [], { env: Object.fromEntries(own) as NodeJS.ProcessEnv });
-    const url = `http://${address}`;
-    if (await answers(url, seed, child)) return { url, child };
+    const address = `127.0.0.1:${await quietPort()}`;
+    const child = launch(program, settings, address);
+    if (await answers(`http://${address}`, seed, child)) return { address, child };
     await child.stop('SIGKILL');
     said = child.said();
     if (!said.includes('address already in use')) break;
@@ -107,15 +114,10 @@ async function startOnFreePort(program: string, settings: Readonly<Record<string
   throw new Error(`the official registry did not start: ${said}`);
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+function launch(program: string, settings: Readonly<Record<string, string>>, address: string): Child {
+  const own = Object.entries({ ...settings, SERVER_ADDRESS: address }).map(([name, value]) => [`MCP_REGISTRY_${name}`, value]);
+  // without the variables of whoever runs this: PG* would change which database it takes
+  return startChild(program, [], { env: Object.fromEntries(own) as NodeJS.ProcessEnv });
 }
 
 /** Whether this very registry answers, database included: another one on that port would not know the seed. */
