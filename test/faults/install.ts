@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { normalForm } from '../../lib/registry-api/normal-form.ts';
 import { SCHEMA_URL, type ServerJson } from '../../lib/registry-api/server-json.ts';
 import { stamped } from '../../operator/records/record.ts';
@@ -14,7 +14,8 @@ export interface InstallOptions {
   readonly registryUrl: string;
   readonly seedFile: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly wrap?: Wrap;
+  /** surroundings of its process, given the folder of its status */
+  readonly wrap?: (folder: string) => Wrap;
 }
 
 /** One operator in a process of its own, and what is declared to it. */
@@ -30,7 +31,7 @@ export class Install {
   readonly #root: string;
   #drafts = 0;
 
-  private constructor({ root, name, registryUrl, seedFile, env = {}, wrap = unwrapped }: InstallOptions) {
+  private constructor({ root, name, registryUrl, seedFile, env = {}, wrap = () => unwrapped }: InstallOptions) {
     this.name = name;
     this.#root = join(root, name);
     this.catalog = join(this.#root, 'catalog');
@@ -50,7 +51,7 @@ export class Install {
       ...env,
     };
     const program = { command: process.execPath, args: [MAIN.operator], env: environment(own) };
-    this.operator = new Program(`the operator of ${name}`, wrap(program));
+    this.operator = new Program(`the operator of ${name}`, wrap(dirname(this.statusFile))(program));
   }
 
   static async make(options: InstallOptions): Promise<Install> {
@@ -60,9 +61,14 @@ export class Install {
     return install;
   }
 
+  /** of all its names */
+  get prefix(): string {
+    return `com.example.${this.name}/`;
+  }
+
   /** A record of this install: with fields that a registry drops, and an https remote, as the official one wants it. */
   document(label: string, fields: Partial<ServerJson> = {}): ServerJson {
-    const name = `com.example.${this.name}/${label}`;
+    const name = `${this.prefix}${label}`;
     const remotes = [
       { type: 'streamable-http' as const, url: `https://${label}.example/mcp`, headers: [{ name: 'X-Team', isRequired: false }] },
     ];
@@ -82,6 +88,12 @@ export class Install {
     await this.#put(join(folder, 'server.json'), document);
   }
 
+  /** Takes back a declaration that was refused. */
+  async withdraw(folder: string): Promise<void> {
+    await this.remove(folder);
+    this.refused.delete(folder);
+  }
+
   async remove(folder: string): Promise<void> {
     await rm(join(this.catalog, folder), { recursive: true });
     this.declared.delete(folder);
@@ -94,8 +106,9 @@ export class Install {
     return document === undefined ? undefined : normalForm(stamped(document, { install: this.name, source }));
   }
 
+  /** As its process sees the file: it may have a disk of its own. */
   async status(): Promise<OperatorView> {
-    return JSON.parse(await readFile(this.statusFile, 'utf8')) as OperatorView;
+    return JSON.parse(await readFile(this.#seen(this.statusFile), 'utf8')) as OperatorView;
   }
 
   async statusOf(folder: string): Promise<DeclarationStatus | undefined> {
@@ -105,7 +118,7 @@ export class Install {
 
   /** What is wrong with what it says and leaves behind, in words. */
   async wrongs(): Promise<readonly string[]> {
-    const left = (await readdir(join(this.#root, 'state'))).filter((name) => name !== basename(this.statusFile));
+    const left = (await readdir(this.#seen(dirname(this.statusFile)))).filter((name) => name !== basename(this.statusFile));
     const { declarations } = await this.status();
     const said = declarations.map(({ source, state }) => `${source} ${state}`);
     const should = [
@@ -118,6 +131,10 @@ export class Install {
     return [...left.map((name) => `${name} is left beside the status file`), ...missing, ...surplus, this.operator.wrong()].filter(
       (wrong) => wrong !== undefined,
     );
+  }
+
+  #seen(path: string): string {
+    return `/proc/${this.operator.pid}/root${path}`;
   }
 
   async #put(path: string, content: object): Promise<void> {

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -17,6 +17,8 @@ export interface TestRegistry {
   readonly url: string;
   readonly seedFile: string;
   readonly pid: number;
+  /** where its database is; nowhere that can be seen for the official one */
+  readonly folder: string;
   kill(): Promise<void>;
   /** Starts it again; need not answer yet. */
   start(): Promise<void>;
@@ -36,7 +38,8 @@ export interface TestRegistry {
 export const kinds = ['embedded', 'official'] as const;
 export type Kind = (typeof kinds)[number];
 
-export async function startTestRegistry(kind: Kind, wrap: Wrap = unwrapped): Promise<TestRegistry> {
+/** @param wrap surroundings of the embedded one's process, given the folder of its database */
+export async function startTestRegistry(kind: Kind, wrap: (folder: string) => Wrap = () => unwrapped): Promise<TestRegistry> {
   return kind === 'embedded' ? Embedded.start(wrap) : Official.start();
 }
 
@@ -53,16 +56,20 @@ class Embedded implements TestRegistry {
   readonly #root: string;
   readonly #program: Program;
 
-  private constructor(root: string, port: number, wrap: Wrap) {
+  private constructor(root: string, port: number, wrap: (folder: string) => Wrap) {
     this.#root = root;
     this.url = `http://127.0.0.1:${port}`;
     this.seedFile = join(root, 'seed');
     const own = { PORT: String(port), DATABASE_FILE: this.#file, JWT_PRIVATE_KEY_FILE: this.seedFile, DRAIN_SECONDS: '0' };
-    this.#program = new Program('the registry', wrap({ command: process.execPath, args: [MAIN.registry], env: environment(own) }));
+    this.#program = new Program(
+      'the registry',
+      wrap(this.folder)({ command: process.execPath, args: [MAIN.registry], env: environment(own) }),
+    );
   }
 
-  static async start(wrap: Wrap): Promise<Embedded> {
+  static async start(wrap: (folder: string) => Wrap): Promise<Embedded> {
     const registry = new Embedded(await mkdtemp(join(tmpdir(), 'toolyard-faults-registry-')), await quietPort(), wrap);
+    await mkdir(registry.folder);
     await writeFile(registry.seedFile, SEED);
     await registry.start();
     await until('the registry answers', () => answers(registry.url), 30_000);
@@ -73,8 +80,12 @@ class Embedded implements TestRegistry {
     return this.#program.pid;
   }
 
+  get folder(): string {
+    return join(this.#root, 'data');
+  }
+
   get #file(): string {
-    return join(this.#root, 'registry.sqlite');
+    return join(this.folder, 'registry.sqlite');
   }
 
   kill(): Promise<void> {
@@ -86,23 +97,23 @@ class Embedded implements TestRegistry {
   }
 
   async keepCopy(): Promise<void> {
-    for (const name of await this.#files()) await cp(join(this.#root, name), join(this.#root, `copy-${name}`));
+    await cp(this.folder, join(this.#root, 'copy'), { recursive: true });
   }
 
   async restoreCopy(): Promise<void> {
     await this.empty();
-    const copies = (await readdir(this.#root)).filter((name) => name.startsWith('copy-'));
-    for (const name of copies) await cp(join(this.#root, name), join(this.#root, name.slice('copy-'.length)));
+    await cp(join(this.#root, 'copy'), this.folder, { recursive: true });
   }
 
   async empty(): Promise<void> {
-    for (const name of await this.#files()) await rm(join(this.#root, name));
+    await rm(this.folder, { recursive: true });
+    await mkdir(this.folder);
   }
 
   /** On a copy, since whoever opens the file recovers it. */
   async examine(): Promise<void> {
     const copy = join(this.#root, 'examined');
-    for (const name of await this.#files()) await cp(join(this.#root, name), join(copy, name));
+    await cp(this.folder, copy, { recursive: true });
     const database = new DatabaseSync(join(copy, 'registry.sqlite'));
     const found = database.prepare('PRAGMA integrity_check').all();
     database.close();
@@ -119,11 +130,6 @@ class Embedded implements TestRegistry {
     await this.#program.stop();
     await rm(this.#root, { recursive: true, force: true });
   }
-
-  /** the database and what SQLite keeps beside it */
-  async #files(): Promise<readonly string[]> {
-    return (await readdir(this.#root)).filter((name) => name.startsWith('registry.sqlite'));
-  }
 }
 
 async function answers(url: string): Promise<boolean> {
@@ -137,6 +143,7 @@ type Running = Awaited<ReturnType<typeof startOfficialRegistry>>;
 
 class Official implements TestRegistry {
   readonly kind = 'official';
+  readonly folder = '';
   readonly #running: Running;
   #starting: Promise<void> = Promise.resolve();
   #startings = 0;

@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     name: 'faults',
     include: ['test/faults/**/*.test.ts'],
-    testTimeout: 300_000,
+    testTimeout: 900_000,
     hookTimeout: 120_000,
     fileParallelism: false,
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'compiled') },

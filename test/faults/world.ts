@@ -17,8 +17,8 @@ export interface WorldOptions {
   readonly servers?: number;
   /** records of strangers besides two, which make lists longer than a page; @default 0 */
   readonly filler?: number;
-  /** surroundings of the registry's process, when it is the embedded one */
-  readonly wrap?: Wrap;
+  /** surroundings of the registry's process, when it is the embedded one, given the folder of its database */
+  readonly wrap?: (folder: string) => Wrap;
 }
 
 export interface Server {
@@ -60,7 +60,7 @@ export class World {
     return world;
   }
 
-  async install(options: Pick<InstallOptions, 'name' | 'env' | 'wrap'> & { registryUrl?: string }): Promise<Install> {
+  async install(options: Omit<InstallOptions, 'root' | 'registryUrl' | 'seedFile'> & { registryUrl?: string }): Promise<Install> {
     const { url: registryUrl, seedFile } = this.registry;
     const install = await Install.make({ root: this.root, registryUrl, seedFile, ...options });
     this.#installs.push(install);
@@ -79,17 +79,25 @@ export class World {
   }
 
   /** Waits until the registry is equal to what is declared, and stays so. @returns ms @throws Error with what is different */
-  async converge(deadlineMs = 90_000): Promise<number> {
+  async converge(deadlineMs?: number): Promise<number> {
+    return Math.max(...(await this.convergeEach(deadlineMs)).values());
+  }
+
+  /** The same, and how long it took for each install. */
+  async convergeEach(deadlineMs = 180_000): Promise<ReadonlyMap<Install, number>> {
     const start = performance.now();
+    const took = new Map<Install, number>();
     let wrongs: readonly string[] = [];
     while (performance.now() - start < deadlineMs) {
-      wrongs = await this.#look();
-      const took = performance.now() - start;
-      if (wrongs.length === 0) {
-        await delay(STAYS_MS);
-        wrongs = await this.#look();
-        if (wrongs.length === 0) return Math.round(took);
+      const lookedAt = performance.now() - start;
+      const found = await this.#look();
+      wrongs = [...found.values()].flat();
+      for (const install of this.#installs) {
+        if (wrongsOf(found, install).length > 0) took.delete(install);
+        else if (!took.has(install)) took.set(install, Math.round(lookedAt));
       }
+      const lastCame = Math.max(...took.values());
+      if (wrongs.length === 0 && lookedAt > lastCame + STAYS_MS) return took;
       await delay(LOOK_EVERY_MS);
     }
     const said = this.#installs.map(({ operator }) => operator.said()).join('\n');
@@ -103,35 +111,24 @@ export class World {
     await rm(this.root, { recursive: true, force: true });
   }
 
-  async #look(): Promise<readonly string[]> {
+  /** What is wrong, by install; what concerns none of them, or all, under undefined. */
+  async #look(): Promise<ReadonlyMap<Install | undefined, readonly string[]>> {
+    const programs = [...this.registry.wrongs(), ...this.servers.flatMap(({ program }) => program.wrong() ?? [])];
     try {
       const records = await this.client.listAll({ includeDeleted: true });
-      const own = await Promise.all(this.#installs.map((install) => install.wrongs()));
-      const ended = this.servers.map(({ program }) => program.wrong()).filter((wrong) => wrong !== undefined);
-      return [...this.registry.wrongs(), ...ended, ...this.#differences(records), ...own.flat()];
+      const left = new Map(records.map((record) => [keyOf(record.server), record]));
+      const touched = this.strangers.filter((stranger) => !isDeepStrictEqual(taken(left, stranger.server), stranger));
+      const wrongs = new Map<Install | undefined, readonly string[]>();
+      for (const install of this.#installs) wrongs.set(install, [...differences(install, left), ...(await install.wrongs())]);
+      const surplus = [...left].filter(([, { _meta }]) => _meta[OFFICIAL_META]?.status !== 'deleted');
+      return wrongs.set(undefined, [
+        ...programs,
+        ...touched.map(({ server }) => `${keyOf(server)} is somebody else's and was touched`),
+        ...surplus.map(([key]) => `${key} is there and nobody declares it`),
+      ]);
     } catch (error) {
-      return [String(error), ...this.registry.wrongs()];
+      return new Map([[undefined, [String(error), ...programs]]]);
     }
-  }
-
-  #differences(records: readonly ServerRecord[]): readonly string[] {
-    const found = new Map(records.map((record) => [keyOf(record.server), record]));
-    const wrongs: string[] = [];
-    for (const stranger of this.strangers) {
-      const key = keyOf(stranger.server);
-      if (!isDeepStrictEqual(found.get(key), stranger)) wrongs.push(`${key} is somebody else's and was touched`);
-      found.delete(key);
-    }
-    for (const install of this.#installs) {
-      for (const folder of install.declared.keys()) {
-        const expected = install.expected(folder);
-        if (expected === undefined) continue;
-        wrongs.push(...wrongsOf(keyOf(expected), found.get(keyOf(expected)), expected));
-        found.delete(keyOf(expected));
-      }
-    }
-    const surplus = [...found].filter(([, record]) => record._meta[OFFICIAL_META]?.status !== 'deleted');
-    return [...wrongs, ...surplus.map(([key]) => `${key} is there and nobody declares it`)];
   }
 
   async #publishStrangers(filler: number): Promise<void> {
@@ -167,13 +164,37 @@ function keyOf({ name, version }: ServerJson): string {
   return `${name} ${version}`;
 }
 
-function wrongsOf(key: string, record: ServerRecord | undefined, expected: ServerJson): readonly string[] {
+type Records = Map<string, ServerRecord>;
+
+function taken(records: Records, server: ServerJson): ServerRecord | undefined {
+  const record = records.get(keyOf(server));
+  records.delete(keyOf(server));
+  return record;
+}
+
+/** An install is not well while nobody knows, or while records of its names are there that should not be. */
+function wrongsOf(found: ReadonlyMap<Install | undefined, readonly string[]>, install: Install): readonly string[] {
+  const common = found.get(undefined) ?? [];
+  const concerning = found.size === 1 ? common : common.filter((wrong) => wrong.startsWith(install.prefix));
+  return [...concerning, ...(found.get(install) ?? [])];
+}
+
+/** How its records differ from what it declares; those that it declares are taken out. */
+function differences(install: Install, records: Records): readonly string[] {
+  return [...install.declared.keys()].flatMap((folder) => {
+    const expected = install.expected(folder);
+    return expected === undefined ? [] : difference(taken(records, expected), expected);
+  });
+}
+
+function difference(record: ServerRecord | undefined, expected: ServerJson): readonly string[] {
+  const key = keyOf(expected);
   if (record === undefined) return [`${key} is not there`];
-  const { status, isLatest, statusMessage } = record._meta[OFFICIAL_META] ?? {};
+  const { server, _meta } = record;
+  const { status, isLatest, statusMessage } = _meta[OFFICIAL_META] ?? {};
   const wrongs: string[] = [];
   if (status !== 'active') wrongs.push(`${key} is ${String(status)}: ${String(statusMessage)}`);
   if (isLatest !== true) wrongs.push(`${key} is not the latest`);
-  if (!isDeepStrictEqual(record.server, expected))
-    wrongs.push(`${key} is ${JSON.stringify(record.server)}, not ${JSON.stringify(expected)}`);
+  if (!isDeepStrictEqual(server, expected)) wrongs.push(`${key} is ${JSON.stringify(server)}, not ${JSON.stringify(expected)}`);
   return wrongs;
 }
