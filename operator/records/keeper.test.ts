@@ -203,6 +203,46 @@ test('records that cannot be read are told when that changes, not each time', as
   ]);
 });
 
+test('in an hour in which nothing changes two installs write nothing, whatever state their records are in', async () => {
+  const { registry, install } = setUp();
+  const other = new SimulatedInstall('other', registry);
+  await registry.port('stranger').publish(serverJson('com.example/by-hand', '1.0.0'));
+  const put = (of: SimulatedInstall, source: string, document: object, settings = {}): unknown =>
+    of.declared.set(source, raw(source, document, settings));
+  put(install, 'a/plain', serverJson(NAME, '1.0.0'));
+  put(install, 'a/stops', serverJson('com.example/stops', '1.0.0', { at: 'spare' }));
+  put(install, 'a/gone', serverJson('com.example/gone', '1.0.0'));
+  put(install, 'a/kept', serverJson('com.example/kept', '1.0.0'), { 'on-delete': 'deprecate' });
+  put(install, 'a/reverted', serverJson('com.example/reverted', '2.0.0'));
+  put(install, 'a/taken', serverJson('com.example/by-hand', '2.0.0'));
+  put(other, 'c/plain', serverJson('com.example/news', '1.0.0'));
+  put(other, 'c/taken', serverJson(NAME, '3.0.0'));
+  install.up.add('spare');
+  for (const one of [install, other]) await one.observe();
+  for (let round = 0; round < 3; round += 1) for (const one of [install, other]) await one.pass(31_000);
+  install.up.delete('spare');
+  for (const source of ['a/gone', 'a/kept']) install.declared.delete(source);
+  put(install, 'a/reverted', serverJson('com.example/reverted', '1.0.0'));
+  await install.observe();
+  for (let round = 0; round < 4; round += 1) for (const one of [install, other]) await one.pass(31_000);
+  const statuses = registry
+    .all()
+    .map(({ server, _meta }) => `${server.name} ${server.version} ${_meta['io.modelcontextprotocol.registry/official']?.status}`);
+  expect(statuses).toEqual([
+    'com.example/by-hand 1.0.0 active',
+    'com.example/gone 1.0.0 deleted',
+    'com.example/kept 1.0.0 deprecated',
+    'com.example/news 1.0.0 active',
+    'com.example/reverted 1.0.0 active',
+    'com.example/reverted 2.0.0 deleted',
+    'com.example/stops 1.0.0 deprecated',
+    'com.example/weather 1.0.0 active',
+  ]);
+  const before = registry.deeds.length;
+  for (let minute = 0; minute < 60; minute += 1) for (const one of [install, other]) await one.pass(60_000);
+  expect(registry.deeds.slice(before)).toEqual([]);
+});
+
 describe('a registry that fails', () => {
   function declareMany(install: SimulatedInstall, many = 20): void {
     for (let index = 0; index < many; index += 1) {

@@ -56,6 +56,10 @@ const LONGEST_ASKED_PAUSE_MS = 10 * 60_000;
 /** After these nobody knows whether something was written. */
 const UNKNOWN: ReadonlySet<string> = new Set(['unavailable', 'timeout', 'rate-limited', 'protocol']);
 
+/** What an operator can do about a refused token, which lives for minutes only. */
+const ON_TOKENS =
+  ': REGISTRY_JWT_SEED_FILE must hold the seed that the registry runs with, and the clocks of both may differ by 4 minutes at most';
+
 /** What else than a write can fail for one name. */
 const READING = 'reading';
 
@@ -393,8 +397,10 @@ function notKept(action: Write): Setback {
 function setbackOf(error: unknown): Setback {
   if (!(error instanceof RegistryError)) return { reason: 'NotWritten', message: `it cannot be written: ${messageOf(error)}` };
   if (UNKNOWN.has(error.code)) return { reason: 'RegistryFailed', message: `the registry fails to take it: ${error.message}` };
-  const advice = error.code === 'unauthorized' ? ': REGISTRY_JWT_SEED_FILE must hold the seed that the registry runs with' : '';
-  return { reason: 'RegistryRefused', message: `the registry refuses it: ${error.message}${advice}` };
+  return {
+    reason: 'RegistryRefused',
+    message: `the registry refuses it: ${error.message}${error.code === 'unauthorized' ? ON_TOKENS : ''}`,
+  };
 }
 
 function messageOf(error: unknown): string {

@@ -86,7 +86,9 @@ export class RegistryView {
   /** Reads one name. @throws RegistryError; the name is then not known until it was read again */
   async read(name: string, signal: AbortSignal): Promise<void> {
     this.forget(name);
-    this.#names.set(name, await understood(signal, (options) => this.#client.versions(name, options)));
+    const records = await understood(signal, (options) => this.#client.versions(name, options));
+    // only now: the whole registry may have been read meanwhile, and what is known be another map
+    this.#names.set(name, records);
     this.#fresher?.add(name);
   }
 

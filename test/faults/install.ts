@@ -77,15 +77,19 @@ export class Install {
 
   /** Writes whole files, as an editor does: first the settings, with the address to probe, then the document. */
   async declare(folder: string, document: ServerJson, settings: object): Promise<void> {
-    await this.write(folder, document, settings);
+    await this.declareIn(this.catalog, folder, document, settings);
+  }
+
+  /** The same in a directory that will take the catalog's place. */
+  async declareIn(catalog: string, folder: string, document: ServerJson, settings: object): Promise<void> {
+    await this.#write(join(catalog, folder), document, settings);
     this.declared.set(folder, document);
   }
 
-  /** The same, without expecting it in the registry. */
-  async write(folder: string, document: ServerJson, settings: object): Promise<void> {
-    await mkdir(join(this.catalog, folder), { recursive: true });
-    await this.#put(join(folder, 'toolyard.json'), settings);
-    await this.#put(join(folder, 'server.json'), document);
+  /** Declares what must be refused. */
+  async contest(folder: string, document: ServerJson, settings: object): Promise<void> {
+    await this.#write(join(this.catalog, folder), document, settings);
+    this.refused.add(folder);
   }
 
   /** Takes back a declaration that was refused. */
@@ -137,9 +141,15 @@ export class Install {
     return `/proc/${this.operator.pid}/root${path}`;
   }
 
+  async #write(folder: string, document: ServerJson, settings: object): Promise<void> {
+    await mkdir(folder, { recursive: true });
+    await this.#put(join(folder, 'toolyard.json'), settings);
+    await this.#put(join(folder, 'server.json'), document);
+  }
+
   async #put(path: string, content: object): Promise<void> {
     const draft = join(this.#root, `draft-${(this.#drafts += 1)}`);
     await writeFile(draft, JSON.stringify(content));
-    await rename(draft, join(this.catalog, path));
+    await rename(draft, path);
   }
 }

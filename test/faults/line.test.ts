@@ -24,7 +24,7 @@ interface Lined {
   readonly install: Install;
 }
 
-test.concurrent.each(kinds)(
+test.each(kinds)(
   '%s: 20 s of each fault between operator and registry, while declarations change and the operator dies',
   async (kind) => {
     await inWorld(kind, { filler: FILLER }, async (world) => {

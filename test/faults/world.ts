@@ -69,8 +69,7 @@ export class World {
 
   /** Declares a name that a stranger has: it must be refused, throughout. */
   async contest(install: Install): Promise<void> {
-    await install.write('contested', { ...install.document('contested'), name: FOREIGN }, this.probing(0));
-    install.refused.add('contested');
+    await install.contest('contested', { ...install.document('contested'), name: FOREIGN }, this.probing(0));
   }
 
   /** Settings that have a declaration's server probed where it listens. */

@@ -179,8 +179,11 @@ export class TwoInstalls {
     const install = this.installs.find((candidate) => candidate.install === by);
     if (install === undefined) return;
     if (this.#isBlind(did, name)) this.wrongs.push(`${by} did ${did} to ${name} ${version}, of which a part cannot be read`);
-    if (before === undefined || did === 'publish') return;
+    if (before === undefined) return;
     const { install: owner, source = '' } = stampIn(before) ?? {};
+    // others may publish between a look and a write, but what it published itself an install knows
+    if (did === 'publish' && owner === by) this.wrongs.push(`${by} published ${name} ${version} twice`);
+    if (did === 'publish') return;
     if (owner !== by) this.wrongs.push(`${by} did ${did} to ${name} ${version}, which is not its own`);
     const unclear = did === 'deleted' ? whyUnclear(install, source) : undefined;
     if (unclear !== undefined) this.wrongs.push(`${by} withdrew ${name} ${version} ${unclear}`);

@@ -135,8 +135,8 @@ export class SimulatedInstall {
   async pass(ms: number): Promise<void> {
     this.now += ms;
     this.keeper.reconsider(this.answers.probeAll((url) => (this.up.has(hostOf(url)) ? answersVerdict : refusedVerdict), this.now));
-    await this.keeper.settled();
-    await this.keeper.resync();
+    // everything is read while names are still being written
+    await Promise.all([this.keeper.settled(), this.keeper.resync()]);
     this.keeper.wake();
     await this.keeper.settled();
   }
