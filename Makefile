@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install isolation browser up demo check test test-gvisor test-differential bench format docs clean
+.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults bench format docs clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
@@ -38,8 +38,12 @@ test: install isolation browser ## every test that needs no cluster
 test-gvisor: install ## the sandbox tests under gVisor (Go)
 	@RUNSC=$$(./scripts/ensure-runsc) SANDBOX_ISOLATION=gvisor $(node) npx vitest run --project system test/sandbox $(reporters)
 
-test-differential: install ## the embedded registry against the official one (Go)
+test-differential: install ## the embedded registry against the official one, then test-faults (Go)
 	@$(node) npx vitest run --config test/differential/vitest.config.ts $(or $(reporters),--reporter=verbose)
+	@$(MAKE) --no-print-directory test-faults REPORT=$(REPORT:.json=-faults.json)
+
+test-faults: install ## faults in real processes, under both registries (Go)
+	@$(node) npx vitest run --config test/faults/vitest.config.ts $(or $(reporters),--reporter=verbose)
 
 bench: install isolation ## measure it beside its peers; ARGS=--help for more
 	@$(node) node bench/main.ts $(ARGS)

@@ -31,6 +31,7 @@ test.concurrent.each(kinds)('%s: a thousand files that appear, change and go at 
     await rm(`${install.catalog}-before`, { recursive: true });
     for (const label of labels) await install.remove(label);
     const gone = await world.converge();
+    expect((await install.status()).declarations).toEqual([]);
     tell(`${MANY} files, ${kind}`, {
       'appeared within': seconds(appeared),
       'changed within': seconds(changed),
@@ -51,6 +52,7 @@ test.each([
     await world.converge();
     await install.declare('n0', install.document('n0', { description: 'edited' }), world.probing(0));
     await install.declare('n1', install.document('n1'), world.probing(0));
+    expect((await install.status()).declarations).toHaveLength(2);
     tell(`no inotify ${what}, embedded`, { converged: seconds(await world.converge()) });
   });
 });

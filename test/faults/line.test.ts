@@ -24,39 +24,36 @@ interface Lined {
   readonly install: Install;
 }
 
-test.each(kinds)(
-  '%s: 20 s of each fault between operator and registry, while declarations change and the operator dies',
-  async (kind) => {
-    await inWorld(kind, { filler: FILLER }, async (world) => {
-      const under = await Promise.all(lineFaults.map((fault) => setUp(world, fault)));
-      try {
-        await world.converge();
-        for (const { line, fault } of under) [line.fault, line.requests] = [fault, 0];
-        for (const { install } of under) await change(world, install);
-        await delay(FAULT_MS / 2);
-        for (const { install } of under) {
-          await install.operator.kill();
-          install.operator.start();
-        }
-        await delay(FAULT_MS / 2);
-        const requests = new Map(under.map(({ line, fault }) => [fault, line.requests]));
-        const written = new Map(under.map(({ line, fault }) => [fault, line.writes.length]));
-        for (const { line } of under) line.fault = undefined;
-        const took = await world.convergeEach();
-        for (const { fault, line, install } of under) {
-          const seen = requests.get(fault) ?? 0;
-          tell(`line, ${kind}, ${fault}`, { requests: seen, writes: line.writes.length, converged: range([took.get(install) ?? 0]) });
-          expectSound(line, install);
-          expect(seen, `requests under "${fault}"`).toBeLessThan(canWriteUnder(fault) ? MOST_REQUESTS_OF_A_READER : MOST_REQUESTS);
-          const meanwhile = canWriteUnder(fault) ? [] : line.writes.slice(LABELS.length, written.get(fault));
-          expect(meanwhile, `writes under "${fault}"`).toEqual([]);
-        }
-      } finally {
-        await Promise.all(under.map(({ line }) => line.close()));
+test.each(kinds)('%s: 20 s of each fault between operator and registry, while declarations change and the operator dies', async (kind) => {
+  await inWorld(kind, { filler: FILLER }, async (world) => {
+    const under = await Promise.all(lineFaults.map((fault) => setUp(world, fault)));
+    try {
+      await world.converge();
+      for (const { line, fault } of under) [line.fault, line.requests] = [fault, 0];
+      for (const { install } of under) await change(world, install);
+      await delay(FAULT_MS / 2);
+      for (const { install } of under) {
+        await install.operator.kill();
+        install.operator.start();
       }
-    });
-  },
-);
+      await delay(FAULT_MS / 2);
+      const requests = new Map(under.map(({ line, fault }) => [fault, line.requests]));
+      const written = new Map(under.map(({ line, fault }) => [fault, line.writes.length]));
+      for (const { line } of under) line.fault = undefined;
+      const took = await world.convergeEach();
+      for (const { fault, line, install } of under) {
+        const seen = requests.get(fault) ?? 0;
+        tell(`line, ${kind}, ${fault}`, { requests: seen, writes: line.writes.length, converged: range([took.get(install) ?? 0]) });
+        expectSound(line, install);
+        expect(seen, `requests under "${fault}"`).toBeLessThan(canWriteUnder(fault) ? MOST_REQUESTS_OF_A_READER : MOST_REQUESTS);
+        const meanwhile = canWriteUnder(fault) ? [] : line.writes.slice(LABELS.length, written.get(fault));
+        expect(meanwhile, `writes under "${fault}"`).toEqual([]);
+      }
+    } finally {
+      await Promise.all(under.map(({ line }) => line.close()));
+    }
+  });
+});
 
 function canWriteUnder(fault: LineFault): boolean {
   return fault === 'slow' || fault === 'answer lost';

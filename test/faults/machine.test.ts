@@ -86,11 +86,12 @@ async function said(install: Install): Promise<string> {
   return declarations.flatMap(({ conditions }) => conditions.map(({ reason, message }) => `${reason}: ${message}`)).join('\n');
 }
 
-/** When the registry says that it changed this record. */
+/** When the registry says that it changed this record, to the microsecond, as text that can be compared. */
 async function changedAt(world: World, install: Install): Promise<string> {
   const found = await world.client.getVersion(install.document('n0').name, 'latest');
   const { _meta = {} } = found ?? {};
-  return _meta[OFFICIAL_META]?.updatedAt ?? '';
+  const [, second = '', fraction = ''] = /^(.*?)(?:\.(\d+))?Z$/.exec(_meta[OFFICIAL_META]?.updatedAt ?? '') ?? [];
+  return `${second}.${fraction.padEnd(6, '0')}`;
 }
 
 /** The system's time of day, as libfaketime shows it to programs that load it; its file can be changed while they run. */

@@ -181,12 +181,22 @@ export class TwoInstalls {
     if (this.#isBlind(did, name)) this.wrongs.push(`${by} did ${did} to ${name} ${version}, of which a part cannot be read`);
     if (before === undefined) return;
     const { install: owner, source = '' } = stampIn(before) ?? {};
-    // others may publish between a look and a write, but what it published itself an install knows
-    if (did === 'publish' && owner === by) this.wrongs.push(`${by} published ${name} ${version} twice`);
-    if (did === 'publish') return;
-    if (owner !== by) this.wrongs.push(`${by} did ${did} to ${name} ${version}, which is not its own`);
+    if (did === 'publish') {
+      // others may publish between a look and a write, but what it published itself an install knows
+      if (owner === by) this.wrongs.push(`${by} published ${name} ${version} twice`);
+      return;
+    }
+    this.#judgeChange(install, { did, record: `${name} ${version}`, owner, source });
+  }
+
+  #judgeChange(
+    install: SimulatedInstall,
+    { did, record, owner, source }: { did: Deed['did']; record: string; owner: string | undefined; source: string },
+  ): void {
+    const by = install.install;
+    if (owner !== by) this.wrongs.push(`${by} did ${did} to ${record}, which is not its own`);
     const unclear = did === 'deleted' ? whyUnclear(install, source) : undefined;
-    if (unclear !== undefined) this.wrongs.push(`${by} withdrew ${name} ${version} ${unclear}`);
+    if (unclear !== undefined) this.wrongs.push(`${by} withdrew ${record} ${unclear}`);
   }
 }
 

@@ -69,7 +69,9 @@ export async function startOfficialRegistry({
       ENABLE_REGISTRY_VALIDATION: 'false',
       ...more,
     };
-    let { address, child } = await startOnFreePort(program, settings, seed);
+    const started = await startOnFreePort(program, settings, seed);
+    const { address } = started;
+    let { child } = started;
     undo.push(() => child.stop('SIGTERM'));
     const restart = async (): Promise<void> => {
       child = launch(program, settings, address);
