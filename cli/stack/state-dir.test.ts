@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -34,6 +34,17 @@ test('secrets are made once, are 256 bits, differ, and are readable by their own
   expect(statSync(dir.root).mode & 0o777).toBe(0o700);
   prepareStateDir(dir);
   expect(readFileSync(dir.registrySeed, 'utf8')).toBe(first);
+});
+
+test('what a killed process had begun to write stands in no way, and goes', () => {
+  rmSync(dir.sandboxKey);
+  const own = `${dir.sandboxKey}.${process.pid}.tmp`;
+  const drafts = [own, `${dir.registrySeed}.99.tmp`, `${dir.lock}.99.tmp`];
+  for (const draft of drafts) writeFileSync(draft, 'half');
+  for (const draft of drafts.slice(1)) utimesSync(draft, 0, 0);
+  prepareStateDir(dir);
+  expect(readFileSync(dir.sandboxKey, 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
+  expect(readdirSync(dir.root).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });
 
 test('a state directory that cannot be made is refused with its name', () => {

@@ -6,6 +6,7 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -52,6 +53,7 @@ export function prepareStateDir(dir: StateDir): void {
   try {
     mkdirSync(join(dir.root, 'logs'), { recursive: true, mode: 0o700 });
     mkdirSync(dir.sandboxes, { recursive: true, mode: 0o700 });
+    removeDrafts(dir.root);
     makeSecret(dir.registrySeed);
     makeSecret(dir.sandboxKey);
   } catch (cause) {
@@ -63,10 +65,23 @@ export function prepareStateDir(dir: StateDir): void {
   }
 }
 
+/** Drafts this old belong to a process that was killed. */
+const DRAFT_MS = 60_000;
+
+function removeDrafts(root: string): void {
+  for (const name of readdirSync(root)) {
+    const path = join(root, name);
+    const isOld = () => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > DRAFT_MS;
+    if (/^(registry-seed|sandbox-key|up\.lock)\.\d+\.tmp$/.test(name) && isOld()) rmSync(path, { force: true });
+  }
+}
+
 /** 256 random bits as hex. A new file appears whole or not at all, so that a crash never leaves half a key. */
 function makeSecret(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
   const draft = `${path}.${process.pid}.tmp`;
+  // of a killed process that had the same pid, as in a container
+  rmSync(draft, { force: true });
   const file = openSync(draft, 'wx', 0o600);
   writeSync(file, `${randomBytes(32).toString('hex')}\n`);
   fsyncSync(file);

@@ -397,10 +397,10 @@ function notKept(action: Write): Setback {
 function setbackOf(error: unknown): Setback {
   if (!(error instanceof RegistryError)) return { reason: 'NotWritten', message: `it cannot be written: ${messageOf(error)}` };
   if (UNKNOWN.has(error.code)) return { reason: 'RegistryFailed', message: `the registry fails to take it: ${error.message}` };
-  return {
-    reason: 'RegistryRefused',
-    message: `the registry refuses it: ${error.message}${error.code === 'unauthorized' ? ON_TOKENS : ''}`,
-  };
+  const message = `the registry refuses it: ${error.message}`;
+  // a clock or a seed is put right elsewhere, and nothing tells
+  if (error.code === 'unauthorized') return { reason: 'RegistryFailed', message: `${message}${ON_TOKENS}` };
+  return { reason: 'RegistryRefused', message };
 }
 
 function messageOf(error: unknown): string {

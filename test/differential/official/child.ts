@@ -19,6 +19,10 @@ export interface ChildOptions {
 const KEPT_OUTPUT = 4_000;
 const STOP_MS = 5_000;
 
+const living = new Set<ChildProcess>();
+// before the folders are removed that they write to
+process.prependOnceListener('exit', () => living.forEach((child) => child.kill('SIGKILL')));
+
 /** Starts a program that does not outlive this process. On Linux the kernel sees to that, even when this process is killed. */
 export function startChild(command: string, args: readonly string[], { env = process.env, user }: ChildOptions = {}): Child {
   const asUser = user === undefined ? [] : [`--reuid=${user}`, `--regid=${user}`, '--init-groups'];
@@ -26,10 +30,8 @@ export function startChild(command: string, args: readonly string[], { env = pro
   const [program = command, ...rest] = [...guard, command, ...args];
   const child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
-  const killNow = (): void => void child.kill('SIGKILL');
-  // before the folders are removed that it writes to
-  process.prependOnceListener('exit', killNow);
-  child.once('exit', () => process.off('exit', killNow));
+  living.add(child);
+  child.once('exit', () => living.delete(child));
   child.on('error', (error) => (output += error.message));
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-KEPT_OUTPUT)));
