@@ -9,6 +9,8 @@ import type { Condition, Description, State } from './status.ts';
 export interface Setback {
   readonly reason: 'RegistryDown' | 'RegistryRefused' | 'RegistryFailed' | 'NotKept' | 'NotWritten';
   readonly message: string;
+  /** it may end without anything changing here: the registry works again, a clock or a seed is put right */
+  readonly passing?: true;
 }
 
 /** All that is known about one source. */

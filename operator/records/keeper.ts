@@ -396,10 +396,10 @@ function notKept(action: Write): Setback {
 
 function setbackOf(error: unknown): Setback {
   if (!(error instanceof RegistryError)) return { reason: 'NotWritten', message: `it cannot be written: ${messageOf(error)}` };
-  if (UNKNOWN.has(error.code)) return { reason: 'RegistryFailed', message: `the registry fails to take it: ${error.message}` };
+  if (UNKNOWN.has(error.code))
+    return { reason: 'RegistryFailed', message: `the registry fails to take it: ${error.message}`, passing: true };
   const message = `the registry refuses it: ${error.message}`;
-  // a clock or a seed is put right elsewhere, and nothing tells
-  if (error.code === 'unauthorized') return { reason: 'RegistryFailed', message: `${message}${ON_TOKENS}` };
+  if (error.code === 'unauthorized') return { reason: 'RegistryRefused', message: `${message}${ON_TOKENS}`, passing: true };
   return { reason: 'RegistryRefused', message };
 }
 

@@ -9,8 +9,8 @@ interface Blocked {
 }
 
 const FIRST_RETRY_MS = 1_000;
-/** Refusals end when somebody changes something; failures by themselves. */
-const LONGEST_RETRY_MS = { refused: 10 * 60_000, failed: 60_000 };
+/** What lasts ends when somebody changes something here. */
+const LONGEST_RETRY_MS = { lasting: 10 * 60_000, passing: 60_000 };
 
 /** What was tried for each name in vain, so that it is tried again ever less often, and nothing else has to wait for it. */
 export class Setbacks {
@@ -20,7 +20,7 @@ export class Setbacks {
   note(name: string, key: string, setback: Setback, now: number): void {
     const ofName = this.#blocked.get(name) ?? new Map<string, Blocked>();
     const tries = (ofName.get(key)?.tries ?? 0) + 1;
-    const longest = setback.reason === 'RegistryFailed' ? LONGEST_RETRY_MS.failed : LONGEST_RETRY_MS.refused;
+    const longest = setback.passing === true ? LONGEST_RETRY_MS.passing : LONGEST_RETRY_MS.lasting;
     ofName.set(key, { setback, tries, until: now + Math.min(FIRST_RETRY_MS * 2 ** (tries - 1), longest) });
     this.#blocked.set(name, ofName);
   }
