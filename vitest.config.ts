@@ -11,7 +11,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{lib,operator,mcp-servers,cli,bench}/**/*.test.ts'],
+          include: ['{lib,operator,mcp-servers,cli,bench,cdk8s}/**/*.test.ts'],
           testTimeout: 10_000,
         },
       },

@@ -1,0 +1,146 @@
+import { Construct } from 'constructs';
+import { addDisruptionBudget, addServiceMonitor } from './availability.ts';
+import { serviceHosts } from './fetch.ts';
+import { addObject, addService, addServiceAccount, File, type PartProps } from './manifest.ts';
+import { LEASE, made, PASSWORD_KEY, ports, SEED_KEY, selectorOf } from './names.ts';
+import { env, fromConfigMap, fromSecret, httpProbes, nodeEnv, podTemplate, scratch, toolyardImage, type OptionalMount } from './pod.ts';
+import { databaseIsHere } from './postgresql.ts';
+import { registryIsHere, seedSecret } from './registry.ts';
+import type { Condition, Template } from './template.ts';
+
+const part = 'operator';
+const TRUSTED = '/etc/toolyard/trusted';
+const SEED_BYTES = 32;
+const PASSWORD_BYTES = 24;
+
+/** The operator: one pod works, the others stand by. */
+export class Operator extends Construct {
+  constructor(scope: Construct, { template }: PartProps) {
+    super(scope, part);
+    const { operator } = template.values;
+    const file = new File(this, 'operator/operator');
+    addServiceAccount(file, template, part);
+    addService(file, template, part, [{ name: 'metrics', port: ports.metrics }]);
+    addObject(file, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      name: part,
+      namespace: template.namespace,
+      part,
+      body: {
+        spec: { replicas: operator.replicas, selector: { matchLabels: selectorOf(part) }, template: operatorPod(template) },
+      },
+    });
+    addDisruptionBudget(this, template, part, template.over(operator.replicas, 1));
+    addServiceMonitor(this, template, part, true);
+  }
+}
+
+/** Whether the operator is the authority that signs certificates. */
+export function ownAuthority(template: Template): Condition {
+  return template.equals(template.values.certificates.issuer, 'operator');
+}
+
+function operatorPod(template: Template): object {
+  const { values } = template;
+  const { operator } = values;
+  return podTemplate(template, {
+    part,
+    values: operator,
+    image: toolyardImage(template),
+    args: ['/app/operator.mjs'],
+    token: true,
+    env: [
+      ...nodeEnv(template, operator.heapMiB),
+      env('PORT', String(ports.http)),
+      env('METRICS_PORT', String(ports.metrics)),
+      env('SOURCE', 'configmaps'),
+      env('INSTALL', values.install),
+      fieldEnv('INSTALL_NAMESPACE', 'metadata.namespace'),
+      fieldEnv('POD_NAME', 'metadata.name'),
+      env('LEASE_NAME', LEASE),
+      ...template.when(template.not(template.has(operator.allNamespaces)), [env('NAMESPACES', watchedNamespaces(template))]),
+      env('REGISTRY_URL', registryUrl(template)),
+      env('REGISTRY_JWT_SEED_SECRET', seedSecret(template)),
+      env('PROBE_INTERVAL_SECONDS', template.text(operator.probeIntervalSeconds)),
+      env('IMMUTABLE_VERSIONS', template.text(operator.immutableVersions)),
+      ...template.when(template.has(operator.namePolicy), [env('NAME_POLICY', template.json(operator.namePolicy))]),
+      ...probeAllow(template),
+      env('GENERATE', generated(template)),
+      ...trustEnv(template),
+    ],
+    ports: [
+      { name: 'http', port: ports.http },
+      { name: 'metrics', port: ports.metrics },
+    ],
+    probes: httpProbes('http'),
+    mounts: [scratch('tmp', '/tmp', '16Mi')],
+    optionalMounts: trusted(template),
+  });
+}
+
+/** Its own namespace and those that were chosen. */
+function watchedNamespaces(template: Template): string {
+  const { namespace } = template;
+  const chosen = template.values.operator.namespaces;
+  return template.choose(template.has(chosen), `${namespace},${template.join(chosen)}`, namespace);
+}
+
+function registryUrl(template: Template): string {
+  return template.choose(
+    registryIsHere(template),
+    `http://registry.${template.namespace}.svc:${ports.registry}`,
+    template.values.registry.url,
+  );
+}
+
+function probeAllow(template: Template): readonly object[] {
+  const { cidrs, hosts, namespaces } = template.values.operator.probeAllow;
+  const any = template.any(template.has(cidrs), template.has(hosts), template.has(namespaces));
+  return template.when(any, [
+    env('PROBE_ALLOW', `${template.join(cidrs)},${template.join(hosts)},${template.join(namespaces, 'namespace:')}`),
+  ]);
+}
+
+/** What the leader makes when it is missing; pods that mount it wait for it. */
+function generated(template: Template): string {
+  const { registry, postgresql, fetch } = template.values;
+  const authority = ownAuthority(template);
+  const needsTls = template.all(authority, template.has(fetch.enabled), template.not(template.has(fetch.tlsSecret)));
+  return template.jsonList([
+    {
+      when: template.all(registryIsHere(template), template.not(template.has(registry.seedSecret))),
+      item: { is: 'hex', secret: made.seed, key: SEED_KEY, bytes: SEED_BYTES },
+    },
+    {
+      when: template.all(databaseIsHere(template), template.not(template.has(postgresql.passwordSecret))),
+      item: { is: 'hex', secret: made.database, key: PASSWORD_KEY, bytes: PASSWORD_BYTES },
+    },
+    { when: authority, item: { is: 'ca', secret: made.authority, configMap: made.authority } },
+    { when: needsTls, item: { is: 'certificate', secret: made.fetchTls, hosts: serviceHosts(template, 'fetch') } },
+  ]);
+}
+
+/** Mounts and names the certificates that the operator accepts besides those of the system and of its own authority. */
+function trustEnv(template: Template): readonly object[] {
+  const { extraCA } = template.values;
+  const file = template.choose(template.has(extraCA.configMap), extraCA.key, 'ca.crt');
+  return template.when(template.any(...trusted(template).map(({ when }) => when)), [env('CA_FILE', `${TRUSTED}/${file}`)]);
+}
+
+function trusted(template: Template): readonly OptionalMount[] {
+  const { extraCA, certificates } = template.values;
+  const extra = template.has(extraCA.configMap);
+  return [
+    { when: extra, mount: fromConfigMap('trusted', TRUSTED, extraCA.configMap) },
+    {
+      when: template.all(template.equals(certificates.issuer, 'cert-manager'), template.not(extra)),
+      // cert-manager puts the issuer's certificate beside each certificate that it makes
+      mount: fromSecret('trusted', TRUSTED, made.fetchTls),
+    },
+  ];
+}
+
+function fieldEnv(name: string, fieldPath: string): object {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
+}

@@ -1,0 +1,91 @@
+import { Construct } from 'constructs';
+import { addObject, File, type PartProps } from './manifest.ts';
+import { addAdmissionPolicy } from './admission-policy.ts';
+import { LEASE, made } from './names.ts';
+import type { Template } from './template.ts';
+
+const part = 'operator';
+
+/** What it does with declarations, and with what they name, in each namespace that it watches. */
+const watching = [
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', 'patch'] },
+  { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** What the operator may do: in its own namespace, in chosen ones, or, if that is asked for, in all. */
+export class Rbac extends Construct {
+  constructor(scope: Construct, { template }: PartProps) {
+    super(scope, 'rbac');
+    const { namespace } = template;
+    const { operator } = template.values;
+    const all = template.has(operator.allNamespaces);
+    const own = new File(this, 'operator/role');
+    grant(own, template, { name: 'operator', namespace, rules: ownRules(template) });
+    const chosen = new File(this, 'operator/role-own-declarations', { when: template.not(all) });
+    grant(chosen, template, { name: 'operator-declarations', namespace, rules: watching });
+    const others = new File(this, 'operator/role-chosen-namespaces', { when: template.not(all) });
+    others.repeated = template.repeat(operator.namespaces, (item) =>
+      grant(others, template, { name: outsideName(template), namespace: item, rules: watching }),
+    );
+    addClusterRole(new File(this, 'operator/cluster-role', { when: all }), template);
+  }
+}
+
+/** What belongs to no namespace of the installation is named after it, since a cluster may have several. */
+export function outsideName({ namespace }: Template): string {
+  return `toolyard-operator-${namespace}`;
+}
+
+function addClusterRole(file: File, template: Template): void {
+  const name = outsideName(template);
+  addObject(file, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name, part, body: { rules: watching } });
+  addObject(file, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    name,
+    part,
+    body: bindingTo(template, 'ClusterRole', name),
+  });
+  addAdmissionPolicy(file, template);
+}
+
+/** Its Lease, and the Secrets that it makes. Creating cannot be limited to names. */
+function ownRules(template: Template): readonly object[] {
+  const seed = template.or(template.values.registry.seedSecret, made.seed);
+  const secrets = [made.database, made.authority, made.fetchTls, seed];
+  return [
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [LEASE], verbs: ['get', 'update', 'patch'] },
+    { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'update', 'patch'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['configmaps'], resourceNames: [made.authority], verbs: ['get', 'update', 'patch'] },
+  ];
+}
+
+interface Grant {
+  readonly name: string;
+  readonly namespace: string;
+  readonly rules: readonly object[];
+}
+
+function grant(file: File, template: Template, { name, namespace, rules }: Grant): void {
+  addObject(file, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', name, namespace, part, body: { rules } });
+  addObject(file, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    name,
+    namespace,
+    part,
+    body: bindingTo(template, 'Role', name),
+  });
+}
+
+function bindingTo({ namespace }: Template, kind: 'Role' | 'ClusterRole', name: string): object {
+  return {
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
+    subjects: [{ kind: 'ServiceAccount', name: part, namespace }],
+  };
+}
