@@ -6,11 +6,15 @@ import type { Template } from './template.ts';
 
 const part = 'operator';
 
-/** What it does with declarations, and with what they name, in each namespace that it watches. */
+/** Finds the Services that declarations name. */
+const probing = [
+  { apiGroups: [''], resources: ['services'], verbs: ['list', 'watch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
+];
+/** What it does in each namespace whose declarations it takes. */
 const watching = [
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
+  ...probing,
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
@@ -28,6 +32,10 @@ export class Rbac extends Construct {
     const others = new File(this, 'operator/role-chosen-namespaces', { when: template.not(all) });
     others.repeated = template.repeat(operator.namespaces, (item) =>
       grant(others, template, { name: outsideName(template), namespace: item, rules: watching }),
+    );
+    const probed = new File(this, 'operator/role-probed-namespaces', { when: template.not(all) });
+    probed.repeated = template.repeat(operator.probeAllow.namespaces, (item) =>
+      grant(probed, template, { name: `${outsideName(template)}-probing`, namespace: item, rules: probing }),
     );
     addClusterRole(new File(this, 'operator/cluster-role', { when: all }), template);
   }
@@ -57,7 +65,7 @@ function ownRules(template: Template): readonly object[] {
   const secrets = [made.database, made.authority, made.fetchTls, seed];
   return [
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [LEASE], verbs: ['get', 'update', 'patch'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [LEASE], verbs: ['get', 'update'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
     { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'update', 'patch'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
