@@ -56,7 +56,8 @@ export class HelmTemplate implements Template {
   }
 
   json(value: unknown): string {
-    return this.#value(`(toJson ${this.#sourceOf(value)})`, 'text');
+    // toJson would write < as \u003c, which is right, but not the same text
+    return this.#value(`(toRawJson ${this.#sourceOf(value)})`, 'text');
   }
 
   jsonList(items: readonly Optional[]): string {

@@ -53,7 +53,8 @@ await withProgram('the Helm chart', ['ensure-helm'], (helm) => {
   test.each([
     [['--set', 'image.registry='], 'image.registry is needed'],
     [['--set', 'registry.kind=external'], 'registry.url is needed when registry.kind is external'],
-    [['--set', 'exposure.kind=gateway'], 'exposure.host is needed'],
+    [['--set', 'exposure.kind=gateway,exposure.fromNamespace=x'], 'exposure.host is needed'],
+    [['--set', 'exposure.kind=gateway,exposure.host=a.example.com'], 'exposure.fromNamespace is needed'],
     [['--set', 'exposure.kind=ingress,exposure.host=a.example.com,exposure.fromNamespace=x'], 'exposure.ingress.'],
     [['--set', 'fetch.replicas=none'], 'fetch/replicas'],
     [['--set', 'fetch.replica=3'], "additional properties 'replica' not allowed"],
