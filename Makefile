@@ -45,6 +45,9 @@ test-differential: install ## the embedded registry against the official one, th
 test-faults: install ## faults in real processes, under both registries (Go)
 	@$(node) npx vitest run --config test/faults/vitest.config.ts $(or $(reporters),--reporter=verbose)
 
+test-manifests: install ## the manifests against Helm, an API server, PostgreSQL (Go, Debian)
+	@$(node) npx vitest run --config test/manifests/vitest.config.ts $(or $(reporters),--reporter=verbose)
+
 bench: install isolation ## measure it beside its peers; ARGS=--help for more
 	@$(node) node bench/main.ts $(ARGS)
 
@@ -53,6 +56,49 @@ format: install ## rewrite the code in the project's format
 
 docs: install ## write anew what is generated in docs/
 	@$(node) npm run -s docs
+
+manifests: install ## write charts/ anew, after a change of cdk8s/ or catalog/
+	@$(node) npm run -s manifests
+
+# Kubernetes. apply, wait-ready and logs go to the cluster that KUBECONFIG names; the others are for Docker and kind.
+.PHONY: test-manifests manifests deploy tools setup-kind docker-build load-kind apply wait-ready logs clean-all
+KIND ?= toolyard
+NAMESPACE ?= toolyard
+# what apply applies: a directory with a kustomization
+OVERLAY ?= kind
+TIMEOUT ?= 300
+image := localhost/toolyard:$(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
+
+deploy: tools setup-kind docker-build load-kind ## everything on kind, with gVisor; ends with addresses and records (Docker)
+	@kubectl config use-context kind-$(KIND)
+	@$(MAKE) --no-print-directory apply wait-ready
+
+tools: ## the programs that deploy needs, or what is missing
+	@command -v docker >/dev/null || { echo "Docker is missing: install it, and start it" >&2; exit 1; }
+	@docker info >/dev/null || { echo "Docker does not answer: start it" >&2; exit 1; }
+	@command -v kubectl >/dev/null || { echo "kubectl is missing: install it, 1.30 or newer" >&2; exit 1; }
+	@./scripts/ensure-kind && ./scripts/ensure-runsc && ./scripts/ensure-runsc-shim
+
+setup-kind: ## make the kind cluster KIND=toolyard, with gVisor, unless it is there
+	@./kind/setup $(KIND)
+
+docker-build: ## build the image
+	@docker build -t $(image) .
+
+load-kind: ## put the image on the nodes of the kind cluster
+	@$$(./scripts/ensure-kind) load docker-image $(image) --name $(KIND)
+
+apply: ## apply OVERLAY=kind, a directory with a kustomization
+	@kubectl apply -k $(OVERLAY)
+
+wait-ready: ## wait until all is ready and published, at most TIMEOUT=300 seconds; say how to reach it
+	@./scripts/wait-ready $(NAMESPACE) $(TIMEOUT)
+
+logs: ## the newest log lines of every part
+	@kubectl -n $(NAMESPACE) logs -l app.kubernetes.io/part-of=toolyard --all-containers --prefix --tail=$(or $(LINES),50)
+
+clean-all: clean ## remove the kind cluster too
+	@$$(./scripts/ensure-kind) delete cluster --name $(KIND)
 
 clean: ## remove what running and testing left in this checkout
 	@rm -rf .toolyard .vitest node_modules .tools

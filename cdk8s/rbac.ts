@@ -2,6 +2,7 @@ import { Construct } from 'constructs';
 import { addObject, File, type PartProps } from './manifest.ts';
 import { addAdmissionPolicy } from './admission-policy.ts';
 import { LEASE, made } from './names.ts';
+import { seedSecret } from './registry.ts';
 import type { Template } from './template.ts';
 
 const part = 'operator';
@@ -61,15 +62,15 @@ function addClusterRole(file: File, template: Template): void {
 
 /** Its Lease, and the Secrets that it makes. Creating cannot be limited to names. */
 function ownRules(template: Template): readonly object[] {
-  const seed = template.or(template.values.registry.seedSecret, made.seed);
-  const secrets = [made.database, made.authority, made.fetchTls, seed];
+  const readable = [made.database, made.authority, made.fetchTls, seedSecret(template)];
   return [
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [LEASE], verbs: ['get', 'update'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
-    { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'update', 'patch'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: readable, verbs: ['get'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: Object.values(made), verbs: ['update'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
-    { apiGroups: [''], resources: ['configmaps'], resourceNames: [made.authority], verbs: ['get', 'update', 'patch'] },
+    { apiGroups: [''], resources: ['configmaps'], resourceNames: [made.authority], verbs: ['get', 'update'] },
   ];
 }
 
