@@ -209,7 +209,7 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
     const issued = of('Certificate').map(({ spec }) => spec.secretName as string);
     const given = [values.registry?.seedSecret, values.registry?.databaseUrlSecret, values.fetch?.tlsSecret, values.fetch?.tokensSecret];
     const known = [...made, ...issued, ...given, values.postgresql?.passwordSecret];
-    for (const { spec } of workloads) expect(known).toEqual(expect.arrayContaining(secretsOf(spec.template.spec)));
+    for (const { spec } of workloads) expect(known).toEqual(expect.arrayContaining([...secretsOf(spec.template.spec)]));
     expect(made).toEqual([...new Set(made)]);
     expect(issued.some((secret) => made.includes(secret))).toBe(false);
   });

@@ -11,6 +11,11 @@ export const mcpHostSettings = {
     .regex(/^ *(?:[\w.-]+|\[[\da-f:.]+\])(?: *, *(?:[\w.-]+|\[[\da-f:.]+\]))* *$/i, 'host names without scheme and port, comma-separated')
     .optional()
     .describe('host names, comma-separated and without ports, under which clients reach /mcp, besides loopback names and HOST'),
+  PUBLIC_PATH: z
+    .string()
+    .regex(/^(?:\/[\w.~-]+)+$/, 'a path such as /fetch/mcp')
+    .optional()
+    .describe('another path than /mcp under which clients reach the server too, behind a gateway that has one host for several servers'),
   AUTH: z
     .enum(['none', 'tokens'])
     .default('none')

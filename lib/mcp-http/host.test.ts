@@ -75,14 +75,14 @@ async function start(changed: Record<string, unknown> = {}, options: Partial<Mcp
   return host;
 }
 
-async function connect({ url }: HttpHost, era: McpCall['era'], token?: string): Promise<Client> {
+async function connect({ url }: HttpHost, era: McpCall['era'], token?: string, path = '/mcp'): Promise<Client> {
   const client = new Client(
     { name: 't', version: '1' },
     { versionNegotiation: { mode: era === 'legacy' ? 'legacy' : { pin: '2026-07-28' } } },
   );
   clients.push(client);
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }));
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}${path}`), { requestInit: { headers } }));
   return client;
 }
 
@@ -268,6 +268,11 @@ test('other paths say where MCP is; GET and DELETE, which sessions would need, a
   const { url } = await start();
   expect(await (await fetch(`${url}/sse`)).json()).toEqual({ error: 'nothing here; test serves MCP at /mcp' });
   for (const method of ['GET', 'DELETE']) expect((await fetch(`${url}/mcp`, { method })).status).toBe(405);
+});
+
+test.each(['/mcp', '/tools/mcp'])('with PUBLIC_PATH=/tools/mcp, clients are served at %s', async (path) => {
+  const client = await connect(await start({ PUBLIC_PATH: '/tools/mcp' }), 'modern', undefined, path);
+  expect((await call(client, 'who')).content).toEqual([{ type: 'text', text: 'anonymous modern' }]);
 });
 
 test('a server that cannot be built is answered 500 without its reason, which is logged', async () => {

@@ -31,7 +31,7 @@ export interface McpHostOptions {
 }
 
 /**
- * Serves MCP at /mcp over streamable HTTP to clients of both eras, without sessions: any replica answers any request. A tool's abort signal
+ * Serves MCP at /mcp, and at PUBLIC_PATH, over streamable HTTP to clients of both eras, without sessions: any replica answers any request. A tool's abort signal
  * (`ctx.mcpReq.signal`) fires when its client disconnects.
  * @throws ConfigError, ListenError
  */
@@ -41,6 +41,7 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   const callers = openCallers(settings, log);
   const calls = new Calls(settings.MAX_RESULT_BYTES, metrics, log);
   const hosts = admittedHosts(settings);
+  const paths = new Set(['/mcp', settings.PUBLIC_PATH]);
   // what the SDK reports here are requests it refused, which their senders were told
   const onerror = (error: Error) => log.debug({ err: error }, 'MCP request refused');
   const maxRequestBodySize = settings.MAX_BODY_BYTES;
@@ -52,7 +53,7 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   const bodies = new Bodies(maxRequestBodySize);
 
   const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    if (pathOf(req) !== '/mcp') return answerJson(res, 404, { error: `nothing here; ${part} serves MCP at /mcp` });
+    if (!paths.has(pathOf(req))) return answerJson(res, 404, { error: `nothing here; ${part} serves MCP at /mcp` });
     const refusal = refusalOf(req.headers, hosts);
     if (refusal !== undefined) return refuse(res, 403, refusal);
     const admission = callers.admit(req.headers.authorization);
