@@ -40,7 +40,9 @@ export function addAdmissionPolicy(file: File, template: Template): void {
       spec: {
         failurePolicy: 'Fail',
         matchConstraints: {
-          resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['configmaps'] }],
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['configmaps'], scope: '*' },
+          ],
         },
         matchConditions: [
           { name: 'by-the-operator', expression: `request.userInfo.username == 'system:serviceaccount:${namespace}:${part}'` },

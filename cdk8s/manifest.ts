@@ -77,8 +77,12 @@ export function addService(file: File, { namespace }: Template, part: Part, port
 /** Claims that a StatefulSet makes outlive it, and the release or the manifests that brought it. */
 export function volumeClaim(template: Template, { size, storageClassName }: { size: string; storageClassName: string }): object {
   return {
+    // spelled out as the API server does it, so that tools that compare see no difference
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
     metadata: { name: 'data' },
     spec: {
+      volumeMode: 'Filesystem',
       accessModes: ['ReadWriteOnce'],
       resources: { requests: { storage: size } },
       ...template.fields(template.has(storageClassName), { storageClassName }),

@@ -11,7 +11,8 @@ interface Rules {
   readonly when: Condition;
   /** fields of the spec: without `ingress` none is let in */
   readonly ingress: object;
-  readonly egress: readonly object[];
+  /** @default none */
+  readonly egress?: readonly object[];
 }
 
 /** What may reach what; everything else is denied. */
@@ -24,7 +25,13 @@ export class NetworkPolicies extends Construct {
     for (const rules of [operatorRules(template), fetchRules(template), registryRules(template), databaseRules(template)]) {
       const file = new File(this, `network-policies/${rules.part}`, { when: template.all(enabled, rules.when) });
       const { part, ingress, egress } = rules;
-      addPolicy(file, template, { name: part, part, podSelector: { matchLabels: selectorOf(part) }, ...ingress, egress });
+      addPolicy(file, template, {
+        name: part,
+        part,
+        podSelector: { matchLabels: selectorOf(part) },
+        ...ingress,
+        ...(egress && { egress }),
+      });
     }
   }
 }
@@ -126,7 +133,6 @@ function databaseRules(template: Template): Rules {
     part: 'postgresql',
     when: databaseIsHere(template),
     ingress: { ingress: [{ from: [podsOf('registry')], ports: [tcp(ports.postgresql)] }] },
-    egress: [],
   };
 }
 

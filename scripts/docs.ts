@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
+import { valueRows } from '../cdk8s/values-docs.ts';
 import { describeConfig } from '../lib/config.ts';
 import { config as operatorConfig } from '../operator/config.ts';
 import { fetchConfig } from '../mcp-servers/fetch/config.ts';
@@ -12,13 +13,17 @@ import { allowedDifferences } from '../test/differential/differences.ts';
  * Writes anew what stands in docs/ between the comments "written by `make docs` from FILE" and "end". With --check it says instead which
  * pages are stale, with exit code 1 for any.
  */
-const pages = ['configuration.md', 'differential.md'] as const;
+const pages = ['configuration.md', 'differential.md', 'kubernetes.md'] as const;
 
 const written: Readonly<Record<string, string>> = {
   'mcp-servers/registry/config.ts': settings(registryConfig),
   'mcp-servers/fetch/config.ts': settings(fetchConfig),
   'mcp-servers/sandbox/config.ts': settings(sandboxConfig),
   'operator/config.ts': settings(operatorConfig),
+  'cdk8s/values.ts': table(
+    ['value', 'default', 'meaning'],
+    valueRows().map(({ name, initial, description }) => [`\`${name}\``, `\`${initial}\``, description]),
+  ),
   'test/differential/differences.ts': table(
     ['what', 'official', 'embedded', 'why'],
     allowedDifferences.map(({ what, official, embedded, why }) => [what, official, embedded, why]),

@@ -92,6 +92,22 @@ export class ApiServer {
     );
   }
 
+  /** Path of a kubeconfig of its administrator. */
+  kubeconfig(): string {
+    const path = join(this.#folder, 'kubeconfig');
+    const cluster = { server: `https://127.0.0.1:${this.#port}`, 'insecure-skip-tls-verify': true };
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'test', cluster }],
+      users: [{ name: 'admin', user: { token: 'admin' } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
+      'current-context': 'test',
+    };
+    writeFileSync(path, JSON.stringify(config));
+    return path;
+  }
+
   async request(method: string, path: string, { as, body, type = 'application/json' }: RequestOptions = {}): Promise<Answer> {
     const response = await fetch(`https://127.0.0.1:${this.#port}${path}`, {
       method,

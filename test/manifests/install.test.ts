@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { withProgram } from '../interop/ensure.ts';
+import { ApiServer } from './api-server.ts';
+
+const run = promisify(execFile);
+const home = join(import.meta.dirname, '..', '..');
+
+let apiServer: string | undefined;
+await withProgram('an API server', ['ensure-cluster-tools'], (programs) => (apiServer = join(programs, 'kube-apiserver')));
+await withProgram('Helm', ['ensure-helm'], (helm) => {
+  if (apiServer !== undefined) defineTests(apiServer, helm);
+});
+
+/** The commands of docs/kubernetes.md, as far as they need no nodes. */
+function defineTests(apiServer: string, helm: string): void {
+  let api: ApiServer;
+  let env: NodeJS.ProcessEnv;
+  beforeAll(async () => {
+    api = await ApiServer.start(apiServer);
+    env = { ...process.env, KUBECONFIG: api.kubeconfig() };
+  });
+  afterAll(async () => await api?.close());
+
+  async function shell(command: string): Promise<string> {
+    const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', command], { cwd: home, env, maxBuffer: 1 << 24 });
+    return stdout;
+  }
+
+  /** By object; kubectl says "configured" of some that it patches with what they already are. */
+  async function versions(source: string): Promise<string> {
+    return shell(`${source} | kubectl get -f - -o custom-columns=K:.kind,N:.metadata.name,V:.metadata.resourceVersion --no-headers`);
+  }
+
+  describe('kubectl', () => {
+    test('plain YAML is applied, and applied again it changes nothing', async () => {
+      const made = "sed 's|IMAGE_REGISTRY|registry.example.com/team|' charts/plain/toolyard.yaml";
+      expect(await shell(`${made} | kubectl apply -f -`)).toContain('deployment.apps/operator created');
+      const before = await versions(made);
+      await shell(`${made} | kubectl apply -f -`);
+      expect(await versions(made)).toBe(before);
+    });
+
+    test('the example overlay is applied by make, and applied again it changes nothing', async () => {
+      const apply = 'make -s apply OVERLAY=charts/kustomize/overlays/example';
+      expect(await shell(apply)).toContain('validatingadmissionpolicy.admissionregistration.k8s.io/toolyard-operator-toolyard created');
+      const before = await versions('kubectl kustomize charts/kustomize/overlays/example');
+      await shell(apply);
+      expect(await versions('kubectl kustomize charts/kustomize/overlays/example')).toBe(before);
+    });
+
+    test('what the operator writes to a declaration is not undone by applying the declaration again', async () => {
+      const label = { metadata: { labels: { 'toolyard.dev/state': 'Published' }, annotations: { 'toolyard.dev/status': '{}' } } };
+      const path = '/api/v1/namespaces/toolyard/configmaps/fetch?fieldManager=toolyard-operator';
+      await api.request('PATCH', path, { body: label, type: 'application/merge-patch+json' });
+      await shell('make -s apply OVERLAY=charts/kustomize/overlays/example');
+      const state = 'kubectl get configmaps -A -l toolyard.dev/kind=server.json -L toolyard.dev/state --no-headers';
+      expect(await shell(state)).toMatch(/^toolyard +fetch .* Published$/m);
+    });
+
+    test('a client’s namespace gets the certificate of the authority', async () => {
+      const authority = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'toolyard-ca', namespace: 'toolyard' },
+        data: { 'ca.crt': 'PEM\n' },
+      };
+      await api.apply(authority);
+      await shell('kubectl create namespace agents && kubectl label namespace agents toolyard.dev/client=true');
+      await shell(`kubectl -n toolyard get configmap toolyard-ca -o jsonpath='{.data.ca\\.crt}' |
+        kubectl -n agents create configmap toolyard-ca --from-file=ca.crt=/dev/stdin`);
+      expect(await shell("kubectl -n agents get configmap toolyard-ca -o jsonpath='{.data.ca\\.crt}'")).toBe('PEM\n');
+    });
+  });
+
+  describe('helm', () => {
+    const values = '--namespace tools --set image.registry=registry.example.com/team';
+
+    test('installs, says what next, and upgrades', async () => {
+      const said = await shell(`${helm} install toolyard charts/toolyard --create-namespace ${values}`);
+      expect(said).toContain('Declarations are taken from tools.');
+      expect(said).toContain('http://registry.tools.svc:8080/v0.1/servers');
+      await shell(
+        `kubectl create namespace team-a && ${helm} upgrade toolyard charts/toolyard ${values} --set 'operator.namespaces={team-a}'`,
+      );
+      expect(await shell('kubectl -n team-a get roles -o name')).toContain('role.rbac.authorization.k8s.io/toolyard-operator-tools');
+    });
+
+    test('an upgrade leaves what the operator wrote to a declaration', async () => {
+      const label = { metadata: { labels: { 'toolyard.dev/state': 'Published' } } };
+      const path = '/api/v1/namespaces/tools/configmaps/fetch?fieldManager=toolyard-operator';
+      await api.request('PATCH', path, { body: label, type: 'application/merge-patch+json' });
+      await shell(`${helm} upgrade toolyard charts/toolyard ${values} --set fetch.replicas=3`);
+      expect(await shell("kubectl -n tools get configmap fetch -o jsonpath='{.metadata.labels.toolyard\\.dev/state}'")).toBe('Published');
+      expect(await shell("kubectl -n tools get deployment fetch -o jsonpath='{.spec.replicas}'")).toBe('3');
+    });
+
+    test('uninstalling leaves the Secrets that the operator made', async () => {
+      await shell('kubectl -n tools create secret generic toolyard-registry --from-literal=seed=00');
+      await shell(`${helm} uninstall toolyard --namespace tools`);
+      expect((await shell('kubectl -n tools get secrets,deployments,statefulsets,roles -o name')).trim()).toBe('secret/toolyard-registry');
+    });
+  });
+}
