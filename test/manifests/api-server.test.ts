@@ -8,7 +8,7 @@ import { ApiServer, pathOf, type Answer, type Manifest } from './api-server.ts';
 const NAMESPACE = 'tools';
 const OPERATOR = `system:serviceaccount:${NAMESPACE}:operator`;
 /** Kinds that the API server of Kubernetes knows nothing of. */
-const FOREIGN = ['monitoring.coreos.com/v1', 'cert-manager.io/v1', 'gateway.networking.k8s.io/v1'];
+const FOREIGN = new Set(['monitoring.coreos.com/v1', 'cert-manager.io/v1', 'gateway.networking.k8s.io/v1']);
 
 await withProgram('an API server', ['ensure-cluster-tools'], (programs) => {
   let api: ApiServer;
@@ -16,7 +16,7 @@ await withProgram('an API server', ['ensure-cluster-tools'], (programs) => {
     api = await ApiServer.start(join(programs, 'kube-apiserver'));
     const [level] = finished().flatMap(({ objects }) => objects) as readonly Manifest[];
     for (const name of [NAMESPACE, 'team-a', 'team-b', 'shared', 'elsewhere']) {
-      await accepted(api.apply({ ...(level as Manifest), metadata: { ...level?.metadata, name } }));
+      await accepted(api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { ...level?.metadata, name } }));
     }
   });
   afterAll(async () => await api?.close());
@@ -24,12 +24,9 @@ await withProgram('an API server', ['ensure-cluster-tools'], (programs) => {
   describe('manifests are what Kubernetes takes, without unknown fields or warnings', () => {
     test.each(Object.entries(installations))('%s', async (_name, values) => {
       const objects = finished(values, NAMESPACE).flatMap(({ objects }) => objects as readonly Manifest[]);
-      const own = objects.filter(({ apiVersion }) => !FOREIGN.includes(apiVersion));
+      const own = objects.filter(({ apiVersion }) => !FOREIGN.has(apiVersion));
       const answers = await Promise.all(own.map((object) => api.apply(object, { dryRun: true })));
-      const faults = answers.flatMap(({ status, body, warnings }, index) => {
-        const id = `${own[index]?.kind} ${own[index]?.metadata.name}`;
-        return [...(status < 300 ? [] : [`${id}: ${body.message}`]), ...warnings.map((warning) => `${id}: ${warning}`)];
-      });
+      const faults = answers.flatMap(({ status, body, warnings }) => (status < 300 ? warnings : [body.message as string]));
       expect(faults).toEqual([]);
     });
   });
@@ -57,7 +54,8 @@ await withProgram('an API server', ['ensure-cluster-tools'], (programs) => {
       await accepted(api.apply(declaration));
       await accepted(api.apply(ordinary));
       // a policy counts some seconds after it is there
-      await vi.waitFor(async () => expect((await change(ordinary, label('toolyard.dev/state', 'x'))).status).toBe(422), 60_000);
+      const isRefused = async () => (await change(ordinary, label('toolyard.dev/state', 'x'))).status === 422;
+      await vi.waitUntil(isRefused, 60_000);
     });
 
     const change = (object: Manifest, patch: object): Promise<Answer> => {

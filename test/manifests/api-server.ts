@@ -59,14 +59,24 @@ export class ApiServer {
     writeFileSync(tokens, 'admin,admin,1,system:masters\n');
     const at = (of: number) => `http://127.0.0.1:${of}`;
     this.#spawn('etcd', [
-      ...['--data-dir', join(this.#folder, 'etcd'), '--unsafe-no-fsync'],
-      ...['--listen-client-urls', at(etcd), '--advertise-client-urls', at(etcd)],
-      ...['--listen-peer-urls', at(peers), '--initial-advertise-peer-urls', at(peers), '--initial-cluster', `default=${at(peers)}`],
+      `--data-dir=${join(this.#folder, 'etcd')}`,
+      '--unsafe-no-fsync',
+      `--listen-client-urls=${at(etcd)}`,
+      `--advertise-client-urls=${at(etcd)}`,
+      `--listen-peer-urls=${at(peers)}`,
+      `--initial-advertise-peer-urls=${at(peers)}`,
+      `--initial-cluster=default=${at(peers)}`,
     ]);
     this.#spawn(program, [
-      ...[`--etcd-servers=${at(etcd)}`, `--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${this.#folder}`],
-      ...[`--token-auth-file=${tokens}`, '--authorization-mode=RBAC', '--service-cluster-ip-range=10.96.0.0/16'],
-      ...['--service-account-issuer=https://kubernetes.default.svc', `--service-account-key-file=${key}`],
+      `--etcd-servers=${at(etcd)}`,
+      `--secure-port=${port}`,
+      '--bind-address=127.0.0.1',
+      `--cert-dir=${this.#folder}`,
+      `--token-auth-file=${tokens}`,
+      '--authorization-mode=RBAC',
+      '--service-cluster-ip-range=10.96.0.0/16',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${key}`,
       `--service-account-signing-key-file=${key}`,
     ]);
     const deadline = performance.now() + 120_000;

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { finished } from '../../cdk8s/output.ts';
 import { withProgram } from '../interop/ensure.ts';
 
@@ -71,6 +71,7 @@ await withProgram('PostgreSQL', ['ensure-postgres'], (programs) => {
     chmodSync(join(volume, 'pgdata'), 0o770);
     server = await Server.start(programs, volume, 'first');
     await server.ready();
+    expect(await server.query('select 1')).toBe('1');
   });
 
   test('a volume of a version that the image has not is left alone, with what to do', async () => {
@@ -129,7 +130,7 @@ class Server {
   }
 
   async ready(): Promise<void> {
-    await expect.poll(() => this.#probe(), { timeout: 60_000, interval: 200, message: this.log }).toBe('ready');
+    await vi.waitUntil(async () => (await this.#probe()) === 'ready', { timeout: 60_000, interval: 200 });
   }
 
   async #probe(): Promise<string> {
