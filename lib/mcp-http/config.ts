@@ -24,6 +24,13 @@ export const mcpHostSettings = {
     .string()
     .optional()
     .describe('JSON object, name of the caller to SHA-256 of its token in hexadecimal; read again when the file changes'),
+  CALLS_PER_MINUTE: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe('calls of tools and prompts that one caller may make a minute in this process, all at once if it likes; unset: any number'),
   MAX_BODY_BYTES: z.coerce
     .number()
     .int()

@@ -171,6 +171,23 @@ describe.each(['legacy', 'modern'] as const)('a client of the %s era', (era) => 
     ]);
   });
 
+  test('that has made the calls of its minute is told when to try again, by result or error', async () => {
+    const metrics = new Registry();
+    const client = await connect(await start({ CALLS_PER_MINUTE: 2 }, { metrics }), era);
+    for (const said of ['one', 'two']) expect((await call(client, 'echo', { text: said })).isError).toBeUndefined();
+    const result = await call(client, 'echo', { text: 'three' });
+    expect(result.isError).toBe(true);
+    expect(result.content).toEqual([
+      {
+        type: 'text',
+        text: expect.stringMatching(/^This server takes 2 calls a minute from one caller \(CALLS_PER_MINUTE\)\. Try again in (29|30) s\.$/),
+      },
+    ]);
+    await expect(client.readResource({ uri: 'test://large' })).rejects.toThrow('Try again in');
+    expect((await client.listTools()).tools.length).toBeGreaterThan(0);
+    expect((await metrics.getSingleMetric('toolyard_calls_limited_total')?.get())?.values[0]?.value).toBe(2);
+  });
+
   test('has its calls logged without their arguments', async () => {
     const lines: string[] = [];
     const client = await connect(await start({}, { log: pino({ level: 'debug' }, { write: (line) => lines.push(line) }) }), era);
@@ -324,6 +341,17 @@ describe('with AUTH=tokens', () => {
     }
     for (const authorization of ['Basic token-a', 'Bearer', 'token-a'])
       expect((await post(host, LIST, { authorization })).status).toBe(401);
+  });
+
+  test('each caller has a minute of its own', async () => {
+    write({ alice: sha256('token-a'), bob: sha256('token-b') });
+    const host = await start({ AUTH: 'tokens', AUTH_TOKENS_FILE: file(), CALLS_PER_MINUTE: 1 });
+    const told = async (token: string) => (await call(await connect(host, 'modern', token), 'who')).content;
+    expect([await told('token-a'), await told('token-b'), await told('token-a')]).toEqual([
+      [{ type: 'text', text: 'alice modern' }],
+      [{ type: 'text', text: 'bob modern' }],
+      [{ type: 'text', text: expect.stringContaining('Try again in') }],
+    ]);
   });
 
   test('tokens follow their file; an unusable file leaves the last good ones in use', async () => {

@@ -11,6 +11,7 @@ import { openCallers } from './callers.ts';
 import { Calls, type McpCall } from './calls.ts';
 import type { McpHostSettings } from './config.ts';
 import { admittedHosts, refusalOf } from './origin.ts';
+import { CallLimit } from './rate.ts';
 
 export type { McpCall };
 
@@ -40,12 +41,13 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   const metrics = options.metrics ?? new Registry();
   const callers = openCallers(settings, log);
   const calls = new Calls(settings.MAX_RESULT_BYTES, metrics, log);
+  const limit = settings.CALLS_PER_MINUTE === undefined ? undefined : new CallLimit(settings.CALLS_PER_MINUTE, metrics);
   const hosts = admittedHosts(settings);
   const paths = new Set(['/mcp', settings.PUBLIC_PATH]);
   // what the SDK reports here are requests it refused, which their senders were told
   const onerror = (error: Error) => log.debug({ err: error }, 'MCP request refused');
   const maxRequestBodySize = settings.MAX_BODY_BYTES;
-  const handler = createMcpHandler((context) => createWatched(options, calls, context), {
+  const handler = createMcpHandler((context) => createWatched(options, { calls, limit }, context), {
     maxRequestBodySize,
     onerror,
   });
@@ -108,11 +110,17 @@ function readRequest({ method, url, headers }: IncomingMessage, body: Buffer, au
   };
 }
 
-function createWatched({ createServer, log }: McpHostOptions, calls: Calls, { era, authInfo }: McpRequestContext): McpServer {
+interface Watching {
+  readonly calls: Calls;
+  readonly limit: CallLimit | undefined;
+}
+
+function createWatched({ createServer, log }: McpHostOptions, { calls, limit }: Watching, { era, authInfo }: McpRequestContext): McpServer {
   const { principal, left } = (authInfo as Caller).extra;
   const call: McpCall = { principal, era };
   try {
     const server = calls.watch(withoutListChanged(createServer(call)), call);
+    limit?.guard(server, principal);
     left.addEventListener('abort', () => void server.close().catch((error: unknown) => log.debug({ err: error }, 'closing failed')));
     return server;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Dispatcher } from 'undici';
+import type { Log } from '../../lib/log.ts';
 import type { PageSettings } from './config.ts';
 import { Converter } from './convert/converter.ts';
 import { Fetcher } from './fetcher.ts';
@@ -13,6 +14,7 @@ const MANUAL = 'ModelContextProtocol/1.0 (User-Specified; +https://github.com/mo
 export const MAX_HEADER_BYTES = 64 * 1024;
 /** Decoded bytes per byte received. */
 const MAX_RATIO = 100;
+const MIB = 1024 * 1024;
 
 export interface AssemblyOptions {
   readonly settings: PageSettings;
@@ -20,6 +22,7 @@ export interface AssemblyOptions {
   /** what to do about a refused address */
   readonly remedy: (url: URL) => string;
   readonly metrics: FetchMetrics;
+  readonly log: Log;
 }
 
 export interface Assembly {
@@ -30,7 +33,7 @@ export interface Assembly {
 }
 
 /** The parts of a fetch server, whatever it is reached by. */
-export function assemble({ settings, dispatcher, remedy, metrics }: AssemblyOptions): Assembly {
+export function assemble({ settings, dispatcher, remedy, metrics, log }: AssemblyOptions): Assembly {
   const converter = new Converter({
     keep: settings.FETCH_WORKERS,
     most: Math.max(settings.FETCH_WORKERS, settings.FETCH_MAX_WORKERS ?? workersFor(availableParallelism())),
@@ -43,8 +46,11 @@ export function assemble({ settings, dispatcher, remedy, metrics }: AssemblyOpti
     ignoreRobots: settings.FETCH_IGNORE_ROBOTS,
     timeoutMs: settings.FETCH_TIMEOUT_SECONDS * 1000,
     limits: { wireBytes: settings.FETCH_MAX_WIRE_BYTES, decodedBytes: settings.FETCH_MAX_DECODED_BYTES, ratio: MAX_RATIO },
+    perHost: { atOnce: settings.FETCH_HOST_REQUESTS, delayMs: settings.FETCH_HOST_DELAY_SECONDS * 1000 },
+    cache: { maxBytes: settings.FETCH_CACHE_MIB * MIB, maxFreshMs: settings.FETCH_CACHE_SECONDS * 1000 },
     remedy,
     metrics,
+    audit: (entry) => log.info(entry, 'page'),
   });
   return {
     fetcher,

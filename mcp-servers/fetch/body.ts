@@ -48,6 +48,8 @@ export interface ReadOptions {
   readonly accepts?: (head: Buffer) => boolean;
   /** told of so many further bytes before they are kept; may throw instead */
   readonly reserve?: (bytes: number) => void;
+  /** told how many bytes have been received, as they are decoded */
+  readonly received?: (wireBytes: number) => void;
 }
 
 /**
@@ -61,6 +63,7 @@ export async function readBody(body: Readable, contentEncoding: string, limits: 
   const reading = new Reading(limits, options);
   try {
     for await (const chunk of decoded(metered(body, wire), contentEncoding, between)) {
+      options.received?.(wire.bytes);
       if (!reading.take(chunk, wire.bytes)) break;
     }
     const cut = reading.cut ?? (between.cut ? 'decoded' : wire.cut ? 'wire' : undefined);

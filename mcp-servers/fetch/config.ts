@@ -33,6 +33,29 @@ const pageSettings = {
     .max(256 * MIB)
     .default(10 * MIB)
     .describe('bytes kept of one page after decompression; of a longer one the beginning is shown'),
+  FETCH_CACHE_MIB: whole
+    .min(0)
+    .max(65_536)
+    .default(64)
+    .describe(
+      'MiB of converted pages kept in memory, so that later parts of a page, and pages that their sites call fresh, are not downloaded again; 0 keeps none',
+    ),
+  FETCH_CACHE_SECONDS: whole
+    .min(0)
+    .max(86_400)
+    .default(3_600)
+    .describe('longest that a page is given again without asking its site, whatever the site says; 0 always asks'),
+  FETCH_HOST_REQUESTS: whole
+    .min(1)
+    .max(256)
+    .default(4)
+    .describe('requests to one host at a time; further ones wait for their turn, within the time for their page'),
+  FETCH_HOST_DELAY_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(60)
+    .default(0)
+    .describe('least time between the starts of two requests to one host, robots.txt and redirects included'),
   FETCH_WORKERS: whole
     .min(1)
     .max(64)

@@ -1,176 +1,147 @@
-import type { Dispatcher } from 'undici';
-import { DENIED } from '../../lib/address-guard/policy.ts';
-import { readBody, type Body, type BodyLimits } from './body.ts';
-import type { Conversion, Converted } from './convert/conversion.ts';
-import { WorkerDied } from './convert/pool.ts';
-import { FetchFailure } from './failure.ts';
-import { get, HopRefused, problemOf, type Answer, type GetOptions } from './http.ts';
-import { contentOf, type Content } from './kind.ts';
-import { BodyMemory } from './memory.ts';
-import type { FetchMetrics } from './metrics.ts';
-import { printable } from './printable.ts';
-import { RobotsGate } from './robots-gate.ts';
+import { HopRefused, RequestProblem } from './http.ts';
+import { documentKey, Documents, type Wish } from './documents.ts';
+import { Downloads, type Downloaded, type DownloadOptions, type Page, type Progress, type Request } from './download.ts';
+import type { FetchFailure } from './failure.ts';
+import { Merged } from './merged.ts';
 
-/** The text of a page, whole; what it is paged into is the tool's business. */
-export interface Page {
-  readonly text: string;
-  /** said before the text of what could not be simplified; else empty */
-  readonly prefix: string;
-}
+export type { Page, Progress };
 
 export interface PageOptions {
-  /** what was sent, not what it says */
-  readonly raw: boolean;
-  /** `autonomous` asks the site's robots.txt at each hop; `manual` is a person's own wish */
-  readonly by: 'autonomous' | 'manual';
+  readonly raw: Request['raw'];
+  readonly by: Request['by'];
+  /** who asks: what a site says to one principal alone is never given to another */
+  readonly principal: string;
+  /** whether a later part of a text is wanted, whose beginning was read before */
+  readonly continuing: boolean;
   readonly signal: AbortSignal;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-export interface FetcherOptions {
-  /** vets the address of every connection */
-  readonly dispatcher: Dispatcher;
-  readonly convert: (conversion: Conversion, signal: AbortSignal, endsAt: number) => Promise<Converted>;
-  readonly userAgents: Readonly<Record<PageOptions['by'], string>>;
-  readonly ignoreRobots: boolean;
-  /** time for one page with its redirects, robots.txt and conversion, milliseconds */
-  readonly timeoutMs: number;
-  readonly limits: BodyLimits;
-  /** what to do about a refused address */
-  readonly remedy: (url: URL) => string;
-  readonly metrics: FetchMetrics;
+export interface FetcherOptions extends DownloadOptions {
+  readonly cache: { readonly maxBytes: number; readonly maxFreshMs: number };
+  /** told of every page asked for */
+  readonly audit: (entry: AuditEntry) => void;
 }
 
-/** Bodies of full size that one process holds at once. */
-const FULL_BODIES = 16;
+/** Where a page came from: `merged`, from a download that another call had begun. */
+export type Source = 'fresh' | 'continuing' | 'revalidated' | 'merged' | 'download';
 
-/** Of a Content-Type no more is shown, characters. */
-const MAX_TYPE_LENGTH = 256;
+/** One page as it is logged: nothing in it tells a query, a fragment or credentials, which may be secret. */
+export interface AuditEntry {
+  readonly principal: string;
+  readonly by: Request['by'];
+  /** scheme, host and path */
+  readonly url: string;
+  /** where redirects led, likewise */
+  readonly final?: string;
+  readonly outcome: 'ok' | FetchFailure['code'] | 'left' | 'error';
+  /** which address was refused, or how a request failed */
+  readonly reason?: string;
+  readonly source?: Source;
+  /** HTTP status of the page */
+  readonly status?: number;
+  /** bytes received for this call, or for the one that it was merged with */
+  readonly bytes: number;
+  readonly ms: number;
+}
 
-const NOT_SIMPLIFIED = '<error>Page failed to be simplified from HTML</error>';
+interface Served {
+  readonly source: Source;
+  readonly downloaded: Downloaded;
+}
 
-/** Fetches one page: robots, redirects, limits, decoding, conversion, all within one deadline. */
+/** A download together with who began it, and whether others may have it. */
+interface Flight {
+  readonly principal: string;
+  readonly downloaded: Downloaded;
+  readonly for: 'everyone' | 'caller';
+}
+
+/** Of a path no more is logged, characters. */
+const MAX_LOGGED = 1_024;
+
+/** Gives pages: from memory while that may be, else by one download for all who ask for the same at the same time. */
 export class Fetcher {
   readonly #options: FetcherOptions;
-  readonly #robots: RobotsGate;
-  readonly #memory: BodyMemory;
+  readonly #downloads: Downloads;
+  readonly #documents: Documents;
+  readonly #flights = new Merged<Flight, Progress>();
 
   constructor(options: FetcherOptions) {
     this.#options = options;
-    this.#robots = new RobotsGate({ get: (url, o) => get(options.dispatcher, url, o), userAgent: options.userAgents.autonomous });
-    this.#memory = new BodyMemory(FULL_BODIES * options.limits.decodedBytes);
+    this.#downloads = new Downloads(options);
+    this.#documents = new Documents(options.cache);
+    options.metrics.cacheSize(() => this.#documents.bytes);
   }
 
   /** @throws FetchFailure; the signal's reason when the caller left */
   async page(url: URL, options: PageOptions): Promise<Page> {
-    const { timeoutMs, metrics } = this.#options;
-    const deadline = AbortSignal.timeout(Math.ceil(timeoutMs));
-    const endsAt = performance.now() + timeoutMs;
-    try {
-      const page = await this.#page(url, { ...options, signal: AbortSignal.any([options.signal, deadline]), endsAt });
-      metrics.page('ok');
-      return page;
-    } catch (error) {
-      options.signal.throwIfAborted();
-      const failure = this.#explained(error, url, deadline.aborted);
-      metrics.page(failure.code);
-      throw failure;
-    }
-  }
-
-  async #page(url: URL, { raw, by, signal, endsAt }: PageOptions & { readonly endsAt: number }): Promise<Page> {
-    const { dispatcher, userAgents, ignoreRobots } = this.#options;
-    const common: GetOptions = { userAgent: userAgents[by], signal };
-    const asking = by === 'autonomous' && !ignoreRobots;
-    const answer = await get(dispatcher, url, asking ? { ...common, beforeHop: (hop) => this.#robots.check(hop, signal) } : common);
-    if (answer.status >= 400) {
-      answer.body.destroy();
-      throw new FetchFailure('status', `Failed to fetch ${url.href} - status code ${answer.status}`);
-    }
-    const memory = this.#memory.open(url);
-    try {
-      const { body, content } = await this.#read(answer, memory.reserve);
-      if (content.kind === 'binary') throw new FetchFailure('binary', binaryText(url, content, sizeOf(answer, body)));
-      return await this.#shown({ answer, body, content: { ...content, kind: content.kind }, raw, signal, endsAt });
-    } finally {
-      memory.close();
-    }
-  }
-
-  async #read(answer: Answer, reserve: (bytes: number) => void): Promise<{ body: Body; content: Content }> {
-    const contentType = answer.header('content-type');
-    let content: Content | undefined;
-    const accepts = (head: Buffer): boolean => {
-      content = contentOf(head, contentType);
-      return content.kind !== 'binary';
+    const started = performance.now();
+    const asked = { principal: options.principal, by: options.by, url: shownUrl(url.href) };
+    const report = (entry: Pick<AuditEntry, 'outcome' | 'reason' | 'source'>, downloaded?: Downloaded): void => {
+      const ms = performance.now() - started;
+      this.#options.metrics.page({ ...entry, seconds: ms / 1000 });
+      this.#options.audit({ ...asked, ...entry, ...factsOf(downloaded), ms: Math.round(ms) });
     };
-    const body = await readBody(answer.body, answer.header('content-encoding') ?? '', this.#options.limits, { accepts, reserve });
-    this.#options.metrics.read(body);
-    return { body, content: content ?? contentOf(body.bytes, contentType) };
-  }
-
-  async #shown({ answer, body, content, raw, signal, endsAt }: Received): Promise<Page> {
-    const { kind, charset } = content;
-    const simplified = kind === 'html' && !raw;
-    const conversion: Conversion = {
-      bytes: body.bytes,
-      complete: body.cut === undefined,
-      kind,
-      charset,
-      base: answer.url.href,
-      to: simplified ? 'markdown' : 'text',
-    };
-    const { text, method } = await this.#options.convert(conversion, signal, endsAt);
-    this.#options.metrics.converted(method);
-    const shown = simplified && text === '' ? NOT_SIMPLIFIED : text;
-    const type = printable(answer.header('content-type') ?? '', MAX_TYPE_LENGTH);
-    const prefix = simplified ? '' : `Content type ${type} cannot be simplified to markdown, but here is the raw content:\n`;
-    return { text: `${shown}${cutNote(body)}`, prefix };
-  }
-
-  #explained(error: unknown, url: URL, late: boolean): FetchFailure {
-    if (error instanceof FetchFailure) return error;
-    if (error instanceof HopRefused) return new FetchFailure('refused', this.#refusal(error), { cause: error });
-    if (late) {
-      const seconds = this.#options.timeoutMs / 1000;
-      return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ReadTimeout('not finished within ${seconds} s')`);
+    const { downloaded, source } = await this.#serve(url, options).catch((error: unknown) => {
+      report({ outcome: options.signal.aborted ? 'left' : 'error' });
+      throw error;
+    });
+    if (downloaded.ok) {
+      report({ outcome: 'ok', source }, downloaded);
+      return downloaded.document.page;
     }
-    if (error instanceof WorkerDied) {
-      return new FetchFailure('conversion', `Failed to fetch ${url.href}: the page is too much for its converter`, { cause: error });
-    }
-    return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ${problemOf(error).message}`, { cause: error });
+    const { failure } = downloaded;
+    report({ outcome: failure.code, source, ...reasonOf(failure) }, downloaded);
+    throw failure;
   }
 
-  #refusal({ url, refusal: { host, address, reason } }: HopRefused): string {
-    const why =
-      reason === DENIED
-        ? 'which this server is configured not to fetch from.'
-        : `which is not a public address. ${this.#options.remedy(url)}`;
-    return `Refused to fetch ${url.href}: ${host} resolves to ${address}, ${why}`;
+  async #serve(url: URL, options: PageOptions): Promise<Served> {
+    const wish: Wish = { document: documentKey(url, options.raw, options.by), ...options };
+    const found = this.#documents.find(wish);
+    if (found.is !== 'usable') return this.#download(url, wish, options);
+    const { document } = found;
+    return { source: found.because, downloaded: { ok: true, document, revalidated: false, status: document.status, wireBytes: 0 } };
+  }
+
+  /** What turns out to be for one principal only is downloaded again for each other who waited for it. */
+  async #download(url: URL, wish: Wish, options: PageOptions): Promise<Served> {
+    const { principal } = wish;
+    // failures name the URL as it was asked for, so that its fragment counts here
+    const key = `${wish.document}${url.hash}`;
+    const shared = await this.#fly(key, url, wish, options);
+    const mine = shared.flight.for === 'everyone' || shared.flight.principal === principal;
+    const { flight, began } = mine ? shared : await this.#fly(`${principal}\n${key}`, url, wish, options);
+    const revalidated = flight.downloaded.ok && flight.downloaded.revalidated;
+    return { downloaded: flight.downloaded, source: !began ? 'merged' : revalidated ? 'revalidated' : 'download' };
+  }
+
+  async #fly(key: string, url: URL, wish: Wish, options: PageOptions): Promise<{ flight: Flight; began: boolean }> {
+    const { raw, by, signal, onProgress: listener } = options;
+    let began = false;
+    const flight = await this.#flights.run(key, { signal, listener }, async (stop, tell): Promise<Flight> => {
+      began = true;
+      const found = this.#documents.find(wish);
+      const stale = found.is === 'stale' ? found : undefined;
+      const downloaded = await this.#downloads.run({ url, raw, by }, { signal: stop, onProgress: tell, stale });
+      const whom = downloaded.ok ? this.#documents.keep(downloaded.document, wish) : 'everyone';
+      return { principal: wish.principal, downloaded, for: whom };
+    });
+    return { flight, began };
   }
 }
 
-interface Received {
-  readonly answer: Answer;
-  readonly body: Body;
-  readonly content: Content & { readonly kind: Conversion['kind'] };
-  readonly raw: boolean;
-  readonly signal: AbortSignal;
-  /** when the deadline is, by `performance.now()` */
-  readonly endsAt: number;
+function factsOf(downloaded: Downloaded | undefined): Pick<AuditEntry, 'status' | 'bytes' | 'final'> {
+  const { status, href, wireBytes = 0 } = downloaded ?? {};
+  return { bytes: wireBytes, ...(status !== undefined && { status }), ...(href !== undefined && { final: shownUrl(href) }) };
 }
 
-function cutNote({ cut, bytes }: Body): string {
-  return cut === undefined
-    ? ''
-    : `\n\n<error>The page is larger than this server reads; only its first ${bytes.length} bytes are here.</error>`;
+function reasonOf({ cause }: FetchFailure): { reason?: string } {
+  if (cause instanceof HopRefused) return { reason: cause.refusal.message };
+  return cause instanceof RequestProblem ? { reason: cause.kind } : {};
 }
 
-function binaryText(url: URL, { type }: Content, size: string): string {
-  return `Failed to fetch ${url.href}: the content is ${printable(type, MAX_TYPE_LENGTH)} (${size}), which cannot be shown as text`;
-}
-
-function sizeOf(answer: Answer, { bytes, cut }: Body): string {
-  const announced = Number(answer.header('content-length'));
-  if (answer.header('content-encoding') === undefined && Number.isSafeInteger(announced) && announced > 0) return `${announced} bytes`;
-  return cut === undefined ? `${bytes.length} bytes` : 'of unknown size';
+function shownUrl(href: string): string {
+  const { protocol, host, pathname } = new URL(href);
+  return `${protocol}//${host}${pathname}`.slice(0, MAX_LOGGED);
 }

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { errors, request, type Dispatcher } from 'undici';
 import { AddressRefused } from '../../lib/address-guard/guard.ts';
 import { Cookies } from './cookies.ts';
+import { hopOf, type Hop } from './keeping.ts';
 import { quoted } from './printable.ts';
 
 /** Longest URL that is requested, characters; servers take 8,000 as a rule. Matching robots rules is linear in it. */
@@ -58,6 +59,8 @@ export interface Answer {
   /** by lower-case name; of several the first */
   readonly header: (name: string) => string | undefined;
   readonly body: Readable;
+  /** every exchange that led here, this one last */
+  readonly trail: readonly Hop[];
 }
 
 export interface GetOptions {
@@ -65,16 +68,28 @@ export interface GetOptions {
   readonly signal: AbortSignal;
   /** asked before each hop, the first included; may throw to stop there */
   readonly beforeHop?: (url: URL) => Promise<void>;
+  /** gives each request its turn at its host */
+  readonly turns?: Turns;
+  /** sent along when the URL with this `href` is asked, so that it may answer 304 */
+  readonly conditions?: { readonly href: string; readonly headers: Readonly<Record<string, string>> };
+}
+
+/** Says when a host may be asked, and hears what it answered. */
+export interface Turns {
+  /** Resolves with what ends the turn; calling that again does nothing. @throws what stops the request */
+  enter(url: URL, signal: AbortSignal): Promise<() => void>;
+  answered(url: URL, status: number, retryAfter: string | undefined): void;
 }
 
 /**
  * GETs a page and follows its redirects, each as a request of its own: the dispatcher vets every hop. Cookies set on the way are sent
  * back to their origin within this one call; credentials in the URL are sent to the origin that they were written for.
- * @throws HopRefused, RequestProblem, what `beforeHop` throws, the signal's reason
+ * @throws HopRefused, RequestProblem, what `beforeHop` and `turns` throw, the signal's reason
  */
 export async function get(dispatcher: Dispatcher, start: URL, options: GetOptions): Promise<Answer> {
   const cookies = new Cookies();
   const seen = new Set<string>();
+  const trail: Hop[] = [];
   let url = start;
   for (;;) {
     requireFetchable(url);
@@ -85,9 +100,11 @@ export async function get(dispatcher: Dispatcher, start: URL, options: GetOption
     }
     seen.add(visit);
     await options.beforeHop?.(url);
-    const response = await hop(dispatcher, url, cookies, options);
+    const personal = cookies.header(url) !== undefined || basic(url) !== undefined;
+    const response = await inTurn(url, options, () => hop(dispatcher, url, cookies, options));
     cookies.store(url, response.headers['set-cookie']);
-    const answer = answerOf(url, response);
+    trail.push(hopOf(url, personal, response));
+    const answer = answerOf(url, trail, response);
     const location = REDIRECTS.has(answer.status) ? answer.header('location') : undefined;
     if (location === undefined) return answer;
     answer.body.destroy();
@@ -120,13 +137,36 @@ const problems: readonly (readonly [RegExp, ProblemKind, string?])[] = [
   [/^(Z_|ERR__ERROR|ERR_BROTLI|ERR__ZSTD|ZSTD_|ERR_ZSTD|ERR_PADDING|ERR_BUFFER)/, 'DecodingError'],
 ];
 
+/** The turn lasts until the body has been read or given up. */
+async function inTurn(
+  url: URL,
+  { turns, signal }: GetOptions,
+  send: () => Promise<Dispatcher.ResponseData>,
+): Promise<Dispatcher.ResponseData> {
+  const leave = await turns?.enter(url, signal);
+  try {
+    const response = await send();
+    if (leave !== undefined) response.body.once('close', leave);
+    turns?.answered(url, response.statusCode, [response.headers['retry-after']].flat()[0]);
+    return response;
+  } catch (error) {
+    leave?.();
+    throw error;
+  }
+}
+
 async function hop(
   dispatcher: Dispatcher,
   url: URL,
   cookies: Cookies,
-  { userAgent, signal }: GetOptions,
+  { userAgent, signal, conditions }: GetOptions,
 ): Promise<Dispatcher.ResponseData> {
-  const headers: Record<string, string> = { accept: '*/*', 'accept-encoding': 'gzip, deflate, br, zstd', 'user-agent': userAgent };
+  const headers: Record<string, string> = {
+    ...(conditions?.href === url.href && conditions.headers),
+    accept: '*/*',
+    'accept-encoding': 'gzip, deflate, br, zstd',
+    'user-agent': userAgent,
+  };
   const cookie = cookies.header(url);
   if (cookie !== undefined) headers['cookie'] = cookie;
   const credentials = basic(url);
@@ -156,11 +196,11 @@ function wasUsedBefore(error: unknown): boolean {
   return error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
 }
 
-function answerOf(url: URL, { statusCode, headers, body }: Dispatcher.ResponseData): Answer {
+function answerOf(url: URL, trail: readonly Hop[], { statusCode, headers, body }: Dispatcher.ResponseData): Answer {
   // a body that is dropped, or cut by the deadline, reports an error that nobody waits for
   body.on('error', () => {});
   const header = (name: string): string | undefined => [headers[name]].flat()[0];
-  return { url, status: statusCode, header, body };
+  return { url, status: statusCode, header, body, trail };
 }
 
 function requireFetchable({ protocol, href }: URL): void {

@@ -27,12 +27,13 @@ export async function startFetch(settings: FetchSettings): Promise<HttpHost> {
     dispatcher: guardedAgent(policy, { pool: { maxHeaderSize: MAX_HEADER_BYTES } }),
     remedy: ({ origin }) => `Start the server with ${origin} in FETCH_ALLOW_ORIGINS to allow this origin.`,
     metrics: new FetchMetrics(metrics),
+    log,
   });
   try {
     return await startMcpHost({
       part: 'fetch',
       settings,
-      createServer: () => createFetchServer({ fetcher: assembly.fetcher, log }),
+      createServer: ({ principal }) => createFetchServer({ fetcher: assembly.fetcher, principal, log }),
       ready: readiness(assembly),
       metrics,
       log,

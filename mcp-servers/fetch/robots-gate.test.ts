@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AddressRefused } from '../../lib/address-guard/guard.ts';
+import { NoTurn } from './hosts.ts';
 import { HopRefused, RequestProblem, type Answer } from './http.ts';
 import { RobotsGate } from './robots-gate.ts';
 
@@ -18,7 +19,13 @@ beforeEach(() => {
   const get = async (url: URL): Promise<Answer> => {
     asked.push(url.href);
     const { status, text = '' } = site();
-    return Promise.resolve({ url, status, header: () => undefined, body: Readable.from([Buffer.from(text)], { objectMode: false }) });
+    return Promise.resolve({
+      url,
+      status,
+      header: () => undefined,
+      body: Readable.from([Buffer.from(text)], { objectMode: false }),
+      trail: [],
+    });
   };
   gate = new RobotsGate({ get, userAgent, now: () => now });
 });
@@ -96,6 +103,26 @@ test('a site is asked once an hour, each origin for itself', async () => {
   await verdict();
   const robots = 'https://site.test/robots.txt';
   expect(asked).toEqual([robots, 'http://site.test/robots.txt', 'https://site.test:8443/robots.txt', robots]);
+});
+
+test('calls that ask at the same time ask the site once, and one that leaves takes nobody along', async () => {
+  site = () => ({ status: 200, text: 'User-agent: *\nDisallow: /secret' });
+  const leave = new AbortController();
+  const left = gate.check(new URL('https://site.test/a'), leave.signal);
+  const others = ['https://site.test/b', 'https://site.test/secret'].map(verdict);
+  leave.abort(new Error('left'));
+  await expect(left).rejects.toThrow('left');
+  expect(await Promise.all(others)).toEqual(['allowed', expect.stringContaining('Disallow: /secret')]);
+  expect(asked).toEqual(['https://site.test/robots.txt']);
+});
+
+test('a site that may not be asked now is not taken for one that does not answer', async () => {
+  site = () => {
+    throw new NoTurn('resting', 'site.test answered 429 and is left alone');
+  };
+  expect(await verdict()).toBe('site.test answered 429 and is left alone');
+  site = () => ({ status: 200 });
+  expect(await verdict()).toBe('allowed');
 });
 
 test('an unreachable site is asked again after a minute', async () => {

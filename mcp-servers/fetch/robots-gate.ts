@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { readBody, type Body } from './body.ts';
 import { FetchFailure } from './failure.ts';
+import { NoTurn } from './hosts.ts';
 import { HopRefused, type Answer, type GetOptions } from './http.ts';
+import { Merged } from './merged.ts';
 import { printable } from './printable.ts';
 import { parseRobots, productToken, type RobotsRules } from './robots.ts';
 
@@ -53,6 +55,7 @@ export class RobotsGate {
   readonly #options: RobotsGateOptions;
   readonly #token: string;
   readonly #now: () => number;
+  readonly #asking = new Merged<SitePolicy>();
   readonly #known = new LRUCache<string, Known>({ max: MAX_SITES, maxSize: MAX_CACHED_BYTES });
 
   constructor(options: RobotsGateOptions) {
@@ -61,7 +64,7 @@ export class RobotsGate {
     this.#now = options.now ?? Date.now;
   }
 
-  /** @throws FetchFailure when the site does not want this page fetched; HopRefused; the signal's reason */
+  /** @throws FetchFailure when the site does not want this page fetched; HopRefused; NoTurn; the signal's reason */
   async check(url: URL, signal: AbortSignal): Promise<void> {
     const robotsUrl = new URL(url);
     [robotsUrl.pathname, robotsUrl.search, robotsUrl.hash] = ['/robots.txt', '', ''];
@@ -76,9 +79,11 @@ export class RobotsGate {
     const now = this.#now();
     const known = this.#known.get(robotsUrl.href);
     if (known !== undefined && now < known.askAgainAt) return known.policy;
-    const learnt = learn(known, await this.#ask(robotsUrl, signal), now);
-    this.#known.set(robotsUrl.href, learnt, { size: learnt.size + robotsUrl.href.length });
-    return learnt.policy;
+    return this.#asking.run(robotsUrl.href, { signal }, async (stop) => {
+      const learnt = learn(known, await this.#ask(robotsUrl, stop), now);
+      this.#known.set(robotsUrl.href, learnt, { size: learnt.size + robotsUrl.href.length });
+      return learnt.policy;
+    });
   }
 
   async #ask(robotsUrl: URL, signal: AbortSignal): Promise<SiteAnswer> {
@@ -90,7 +95,7 @@ export class RobotsGate {
       return { policy, reachable: answer.status < 500, size: sizeOf(policy, text) };
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof HopRefused) throw error;
+      if (error instanceof HopRefused || error instanceof NoTurn) throw error;
       const why = `Failed to fetch robots.txt ${robotsUrl.href} due to a connection issue`;
       return { policy: { is: 'closed', why }, reachable: false, size: 0 };
     }

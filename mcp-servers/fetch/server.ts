@@ -11,9 +11,12 @@ import { inputSchema, parseArguments } from './arguments.ts';
 import { FetchFailure } from './failure.ts';
 import type { Fetcher, Page } from './fetcher.ts';
 import { pageOf } from './paging.ts';
+import { reporterFor } from './progress.ts';
 
 export interface FetchServerOptions {
   readonly fetcher: Pick<Fetcher, 'page'>;
+  /** who asks */
+  readonly principal: string;
   readonly log: Log;
 }
 
@@ -56,28 +59,35 @@ const prompt = {
 };
 
 /** The MCP server as one request sees it: tool `fetch` and prompt `fetch`, as mcp-server-fetch 2026.10.24 has them. */
-export function createFetchServer({ fetcher, log }: FetchServerOptions): McpServer {
+export function createFetchServer({ fetcher, principal, log }: FetchServerOptions): McpServer {
   const capabilities = { tools: { listChanged: false }, prompts: { listChanged: false } };
   const server = new McpServer({ name: 'toolyard-fetch', title: 'toolyard fetch', version }, { capabilities });
 
-  server.registerTool('fetch', tool, async (input, { mcpReq }): Promise<CallToolResult> => {
+  server.registerTool('fetch', tool, async (input, context): Promise<CallToolResult> => {
     const parsed = parseArguments(input);
     if (!parsed.ok) return failed(`${FAILED}: ${parsed.message}`);
     const { url, raw, startIndex, maxLength } = parsed.arguments;
+    const { signal } = context.mcpReq;
+    const { onProgress, stop } = reporterFor(context);
     try {
-      const { prefix, text } = await fetcher.page(url, { raw, by: 'autonomous', signal: mcpReq.signal });
+      const continuing = startIndex > 0;
+      const { prefix, text } = await fetcher.page(url, { raw, by: 'autonomous', principal, continuing, signal, onProgress });
       return { content: [{ type: 'text', text: `${prefix}Contents of ${url.href}:\n${pageOf(text, startIndex, maxLength)}` }] };
     } catch (error) {
       if (error instanceof FetchFailure) return failed(`${FAILED}: ${error.message}`);
-      if (!mcpReq.signal.aborted) log.error({ err: error }, 'the tool failed in a way it should not');
+      if (!signal.aborted) log.error({ err: error }, 'the tool failed in a way it should not');
       return failed(FAILED);
+    } finally {
+      stop();
     }
   });
 
-  server.registerPrompt('fetch', prompt, async ({ url }, { mcpReq }) => {
+  const page = (url: URL, signal: AbortSignal): Promise<Page> =>
+    fetcher.page(url, { raw: false, by: 'manual', principal, continuing: false, signal });
+  server.registerPrompt('fetch', prompt, async ({ url }, { mcpReq: { signal } }) => {
     if (typeof url !== 'string') throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'URL is required');
-    const text = await promptText(fetcher, url, mcpReq.signal).catch((error: unknown) => {
-      if (!mcpReq.signal.aborted) log.error({ err: error }, 'the prompt failed in a way it should not');
+    const text = await promptText(url, (parsed) => page(parsed, signal)).catch((error: unknown) => {
+      if (!signal.aborted) log.error({ err: error }, 'the prompt failed in a way it should not');
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'Error rendering prompt fetch');
     });
     return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text } }] };
@@ -86,11 +96,11 @@ export function createFetchServer({ fetcher, log }: FetchServerOptions): McpServ
 }
 
 /** A person asked for this page: robots.txt is not consulted, all of it is shown, and so is what went wrong. */
-async function promptText(fetcher: Pick<Fetcher, 'page'>, text: string, signal: AbortSignal): Promise<string> {
+async function promptText(text: string, fetch: (url: URL) => Promise<Page>): Promise<string> {
   const url = URL.parse(text);
   if (url === null) return `Failed to fetch ${text}: UnsupportedProtocol("Request URL is missing an 'http://' or 'https://' protocol.")`;
   try {
-    const page: Page = await fetcher.page(url, { raw: false, by: 'manual', signal });
+    const page = await fetch(url);
     return page.prefix + page.text;
   } catch (error) {
     if (error instanceof FetchFailure) return error.message;

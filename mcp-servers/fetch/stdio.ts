@@ -13,6 +13,9 @@ import { stdioConfig, type StdioSettings } from './config.ts';
 import { FetchMetrics } from './metrics.ts';
 import { createFetchServer } from './server.ts';
 
+/** Whoever started this process is its only caller. */
+const PRINCIPAL = 'stdio';
+
 /** The incumbent's options. */
 export interface StdioOptions {
   /** settings that options stand for, under their names */
@@ -72,11 +75,12 @@ function serve(settings: StdioSettings, options: StdioOptions): void {
     dispatcher: dispatcherFor(settings, options),
     remedy: () => 'Start the server with --allow-private-ips to allow private, loopback and link-local addresses.',
     metrics: new FetchMetrics(new Registry()),
+    log,
   });
   process.stdin.once('close', () => {
     void assembly.close().then(() => process.exit(0));
   });
-  serveStdio(() => createFetchServer({ fetcher: assembly.fetcher, log }), {
+  serveStdio(() => createFetchServer({ fetcher: assembly.fetcher, principal: PRINCIPAL, log }), {
     onerror: (error) => log.warn({ err: error }, 'a message could not be served'),
   });
 }

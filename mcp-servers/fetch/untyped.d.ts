@@ -13,3 +13,19 @@ declare module '@joplin/turndown-plugin-gfm' {
   /** Tables, strikethrough, task lists, highlighted code blocks. */
   export const gfm: TurndownService.Plugin;
 }
+
+declare module 'http-cache-semantics' {
+  /** One response to one request, by RFC 9111. Header names are in lower case. */
+  export default class CachePolicy {
+    constructor(
+      request: { readonly method: string; readonly headers: Readonly<Record<string, string>> },
+      response: { readonly status: number; readonly headers: Readonly<Record<string, string>> },
+      options: { readonly shared: boolean },
+    );
+    storable(): boolean;
+    /** seconds for which the response counts as fresh, from its Date on */
+    maxAge(): number;
+    /** seconds since then */
+    age(): number;
+  }
+}

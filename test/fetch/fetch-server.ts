@@ -18,10 +18,17 @@ export interface FetchServer {
   close(): Promise<unknown>;
 }
 
-export async function startFetchServer(env: Record<string, string>): Promise<FetchServer> {
-  const process = await startServer('mcp-servers/fetch/main.ts', env);
+/** A client of a fetch server, with the token of its caller if it needs one. */
+export async function connectTo({ url }: ServerProcess, token?: string): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${process.url}/mcp`)));
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }));
+  return client;
+}
+
+export async function startFetchServer(env: Record<string, string>, token?: string): Promise<FetchServer> {
+  const process = await startServer('mcp-servers/fetch/main.ts', env);
+  const client = await connectTo(process, token);
   return {
     process,
     client,
