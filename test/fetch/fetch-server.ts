@@ -18,9 +18,9 @@ export interface FetchServer {
   close(): Promise<unknown>;
 }
 
-/** A client of a fetch server, with the token of its caller if it needs one. */
-export async function connectTo({ url }: ServerProcess, token?: string): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' });
+/** A client of a fetch server, with the token of its caller if it needs one; of the 2025 era unless pinned to another. */
+export async function connectTo({ url }: ServerProcess, token?: string, pin?: '2026-07-28'): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, pin === undefined ? {} : { versionNegotiation: { mode: { pin } } });
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }));
   return client;

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startFetchServer, type FetchServer } from './fetch-server.ts';
+import { connectTo, startFetchServer, type FetchServer } from './fetch-server.ts';
 import { answer, dripping, endlessly, raw, redirect, startSite, type Route, type Site } from './site.ts';
 
 const MIB = 1024 * 1024;
@@ -239,14 +239,25 @@ describe('what is not allowed cannot be had by asking for it directly', () => {
   });
 });
 
-test('a caller who leaves takes the fetch along', async () => {
-  const leave = new AbortController();
-  const before = await site.open();
-  const given = server.fetch(at('/drip'), {}, leave.signal);
-  await expect.poll(() => site.asked.at(-1)).toBe('/drip');
-  leave.abort();
-  await expect(given).rejects.toThrow(/abort/i);
-  await expect.poll(() => site.open(), { timeout: 4_000 }).toBeLessThanOrEqual(before);
+describe('a caller who leaves takes the fetch along', () => {
+  test('by cancelling the call, from 2026-07-28 on', async () => {
+    const client = await connectTo(server.process, undefined, '2026-07-28');
+    const leave = new AbortController();
+    const given = client.callTool({ name: 'fetch', arguments: { url: at('/drip?cancelled') } }, { signal: leave.signal });
+    await expect.poll(() => site.asked).toContain('/drip?cancelled');
+    leave.abort();
+    await expect(given).rejects.toThrow(/abort/i);
+    await expect.poll(() => site.cut, { timeout: 3_000 }).toContain('/drip?cancelled');
+    await client.close();
+  });
+
+  test('by disconnecting, before that', async () => {
+    const client = await connectTo(server.process);
+    const given = client.callTool({ name: 'fetch', arguments: { url: at('/drip?disconnected') } });
+    await expect.poll(() => site.asked).toContain('/drip?disconnected');
+    await Promise.all([expect(given).rejects.toThrow(), client.close()]);
+    await expect.poll(() => site.cut, { timeout: 3_000 }).toContain('/drip?disconnected');
+  });
 });
 
 test('names that nobody answers for leave threads for the rest', async (context) => {

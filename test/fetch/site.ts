@@ -9,6 +9,8 @@ export interface Site {
   readonly origin: string;
   /** paths asked for, in order */
   readonly asked: string[];
+  /** those whose answer was given up before its end, by either side */
+  readonly cut: string[];
   /** connections that were made, ever */
   connections(): number;
   /** connections that are open now */
@@ -19,9 +21,13 @@ export interface Site {
 /** Serves the routes by exact path, 404 elsewhere; so a site without a route for /robots.txt has none. */
 export async function startSite(routes: Readonly<Record<string, Route>>): Promise<Site> {
   const asked: string[] = [];
+  const cut: string[] = [];
   let connections = 0;
   const listener: RequestListener = (request, response) => {
     asked.push(request.url ?? '');
+    response.once('close', () => {
+      if (!response.writableFinished) cut.push(request.url ?? '');
+    });
     const [path = ''] = (request.url ?? '').split('?', 1);
     const route = routes[path];
     if (route === undefined) response.writeHead(404).end('not here');
@@ -34,6 +40,7 @@ export async function startSite(routes: Readonly<Record<string, Route>>): Promis
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    cut,
     connections: () => connections,
     open: () => new Promise((resolve) => server.getConnections((_error, count) => resolve(count))),
     close: async () => {
