@@ -3,8 +3,8 @@ import type { Dispatcher } from 'undici';
 import type { Log } from '../../lib/log.ts';
 import type { PageSettings } from './config.ts';
 import { Converter } from './convert/converter.ts';
-import { Fetcher } from './fetcher.ts';
 import type { FetchMetrics } from './metrics.ts';
+import { Pages } from './pages.ts';
 
 /** The incumbent's: sites know them, in their robots.txt above all. */
 const AUTONOMOUS = 'ModelContextProtocol/1.0 (Autonomous; +https://github.com/modelcontextprotocol/servers)';
@@ -26,7 +26,7 @@ export interface AssemblyOptions {
 }
 
 export interface Assembly {
-  readonly fetcher: Fetcher;
+  readonly pages: Pages;
   /** Resolves when a page could be converted. */
   ready(): Promise<void>;
   close(): Promise<void>;
@@ -39,7 +39,7 @@ export function assemble({ settings, dispatcher, remedy, metrics, log }: Assembl
     most: Math.max(settings.FETCH_WORKERS, settings.FETCH_MAX_WORKERS ?? workersFor(availableParallelism())),
     memoryMb: settings.FETCH_WORKER_MEMORY_MIB,
   });
-  const fetcher = new Fetcher({
+  const pages = new Pages({
     dispatcher,
     convert: (conversion, signal, endsAt) => converter.convert(conversion, signal, endsAt),
     userAgents: { autonomous: settings.FETCH_USER_AGENT ?? AUTONOMOUS, manual: settings.FETCH_USER_AGENT ?? MANUAL },
@@ -53,7 +53,7 @@ export function assemble({ settings, dispatcher, remedy, metrics, log }: Assembl
     audit: (entry) => log.info(entry, 'page'),
   });
   return {
-    fetcher,
+    pages,
     ready: () => converter.ready(),
     close: async () => {
       converter.close();

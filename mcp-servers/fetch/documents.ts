@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Page } from './download.ts';
+import type { Page } from './fetcher.ts';
 import { keepingOf, refreshed, type Hop, type Keeping } from './keeping.ts';
 
 /** A page as it came, and by which exchanges. */
@@ -44,8 +44,9 @@ interface Kept {
 /** For how long a document that is stale is kept for the site to say that it has not changed, milliseconds. */
 const STALE_MS = 3_600_000;
 const MAX_DOCUMENTS = 10_000;
-/** What one document costs besides its text, bytes, roughly. */
-const OVERHEAD_BYTES = 2_048;
+/** What an object costs besides what is in it, bytes, roughly; and a document's place in the cache. */
+const OBJECT_BYTES = 128;
+const ENTRY_BYTES = 1_024;
 
 /** Converted pages, so that neither their later parts nor further calls download them again: at most so many bytes, the least used go. */
 export class Documents {
@@ -79,7 +80,7 @@ export class Documents {
     const kept: Kept = { ...lasting, document, partsUntil: now + partsMs };
     const ttl = Math.max(partsMs, lasting.freshUntil - now, kept.conditions === undefined ? 0 : freshMs + STALE_MS);
     const key = whom === 'caller' ? ownKey(wish) : wish.document;
-    this.#kept?.set(key, kept, { ttl: Math.ceil(ttl), size: sizeOf(key, document) });
+    this.#kept?.set(key, kept, { ttl: Math.ceil(ttl), size: ENTRY_BYTES + sizeOf([key, document]) });
     return whom;
   }
 
@@ -112,7 +113,9 @@ function ownKey({ principal, document }: Wish): string {
 }
 
 /** Two bytes for a character, which is the most that the engine needs. */
-function sizeOf(key: string, { page, trail }: Document): number {
-  const characters = [key, page.text, page.prefix, ...trail.flatMap(({ href, headers }) => [href, ...Object.values(headers)])];
-  return characters.reduce((sum, text) => sum + 2 * text.length, OVERHEAD_BYTES * (1 + trail.length));
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return 2 * value.length;
+  if (ArrayBuffer.isView(value)) return value.byteLength;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, part) => sum + sizeOf(part), OBJECT_BYTES);
 }

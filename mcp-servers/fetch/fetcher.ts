@@ -1,147 +1,263 @@
-import { HopRefused, RequestProblem } from './http.ts';
-import { documentKey, Documents, type Wish } from './documents.ts';
-import { Downloads, type Downloaded, type DownloadOptions, type Page, type Progress, type Request } from './download.ts';
-import type { FetchFailure } from './failure.ts';
-import { Merged } from './merged.ts';
+import type { Dispatcher } from 'undici';
+import { DENIED } from '../../lib/address-guard/policy.ts';
+import { readBody, type Body, type BodyLimits } from './body.ts';
+import type { Conversion, Converted } from './convert/conversion.ts';
+import { WorkerDied } from './convert/pool.ts';
+import { unchanged, type Document } from './documents.ts';
+import { FetchFailure, type FailureCode } from './failure.ts';
+import { Hosts, NoTurn } from './hosts.ts';
+import { get, HopRefused, problemOf, type Answer, type GetOptions } from './http.ts';
+import { contentOf, type Content } from './kind.ts';
+import { BodyMemory } from './memory.ts';
+import type { FetchMetrics } from './metrics.ts';
+import { printable } from './printable.ts';
+import { RobotsGate } from './robots-gate.ts';
 
-export type { Page, Progress };
-
-export interface PageOptions {
-  readonly raw: Request['raw'];
-  readonly by: Request['by'];
-  /** who asks: what a site says to one principal alone is never given to another */
-  readonly principal: string;
-  /** whether a later part of a text is wanted, whose beginning was read before */
-  readonly continuing: boolean;
-  readonly signal: AbortSignal;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+/** The text of a page, whole; what it is paged into is the tool's business. */
+export interface Page {
+  readonly text: string;
+  /** said before the text of what could not be simplified; else empty */
+  readonly prefix: string;
 }
 
-export interface FetcherOptions extends DownloadOptions {
-  readonly cache: { readonly maxBytes: number; readonly maxFreshMs: number };
-  /** told of every page asked for */
-  readonly audit: (entry: AuditEntry) => void;
-}
-
-/** Where a page came from: `merged`, from a download that another call had begun. */
-export type Source = 'fresh' | 'continuing' | 'revalidated' | 'merged' | 'download';
-
-/** One page as it is logged: nothing in it tells a query, a fragment or credentials, which may be secret. */
-export interface AuditEntry {
-  readonly principal: string;
-  readonly by: Request['by'];
-  /** scheme, host and path */
-  readonly url: string;
-  /** where redirects led, likewise */
-  readonly final?: string;
-  readonly outcome: 'ok' | FetchFailure['code'] | 'left' | 'error';
-  /** which address was refused, or how a request failed */
-  readonly reason?: string;
-  readonly source?: Source;
-  /** HTTP status of the page */
-  readonly status?: number;
-  /** bytes received for this call, or for the one that it was merged with */
+/** How far a page has come. */
+export interface Progress {
+  readonly stage: 'asking' | 'receiving' | 'converting';
+  readonly host: string;
+  /** bytes received */
   readonly bytes: number;
-  readonly ms: number;
+  /** bytes announced, if they were */
+  readonly total?: number;
 }
 
-interface Served {
-  readonly source: Source;
-  readonly downloaded: Downloaded;
+/** What to fetch, and in whose name: `autonomous` asks the site's robots.txt at each hop; `manual` is a person's own wish. */
+export interface Request {
+  readonly url: URL;
+  /** what was sent, not what it says */
+  readonly raw: boolean;
+  readonly by: 'autonomous' | 'manual';
 }
 
-/** A download together with who began it, and whether others may have it. */
-interface Flight {
-  readonly principal: string;
-  readonly downloaded: Downloaded;
-  readonly for: 'everyone' | 'caller';
+export interface FetcherOptions {
+  /** vets the address of every connection */
+  readonly dispatcher: Dispatcher;
+  readonly convert: (conversion: Conversion, signal: AbortSignal, endsAt: number) => Promise<Converted>;
+  readonly userAgents: Readonly<Record<Request['by'], string>>;
+  readonly ignoreRobots: boolean;
+  /** time for one page with its redirects, robots.txt and conversion, milliseconds */
+  readonly timeoutMs: number;
+  readonly limits: BodyLimits;
+  /** requests to one host at a time, and the least time between their starts, milliseconds */
+  readonly perHost: { readonly atOnce: number; readonly delayMs: number };
+  /** what to do about a refused address */
+  readonly remedy: (url: URL) => string;
+  readonly metrics: FetchMetrics;
 }
 
-/** Of a path no more is logged, characters. */
-const MAX_LOGGED = 1_024;
+export interface Downloading {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+  /** what is here already, and what to ask the site whether it has changed */
+  readonly stale?: { readonly document: Document; readonly conditions: Readonly<Record<string, string>> } | undefined;
+}
 
-/** Gives pages: from memory while that may be, else by one download for all who ask for the same at the same time. */
+/** What became of a download, a failure that was to be expected included. */
+export type Downloaded = { readonly wireBytes: number; readonly status?: number; readonly href?: string } & (
+  { readonly ok: true; readonly document: Document; readonly revalidated: boolean } | { readonly ok: false; readonly failure: FetchFailure }
+);
+
+/** What is known of one download while it goes on. */
+interface Facts {
+  status?: number;
+  /** where its redirects led */
+  href?: string;
+  wireBytes: number;
+}
+
+/** What a download works within. */
+interface Frame extends Request, Downloading {
+  readonly facts: Facts;
+  /** when the deadline is, by `performance.now()` */
+  readonly endsAt: number;
+}
+
+/** Bodies of full size that one process holds at once. */
+const FULL_BODIES = 16;
+
+/** Of a Content-Type no more is shown, characters. */
+const MAX_TYPE_LENGTH = 256;
+
+const NOT_SIMPLIFIED = '<error>Page failed to be simplified from HTML</error>';
+
+/** Fetches one page at a time from its site: robots, turns, redirects, limits, decoding, conversion, all within one deadline. */
 export class Fetcher {
   readonly #options: FetcherOptions;
-  readonly #downloads: Downloads;
-  readonly #documents: Documents;
-  readonly #flights = new Merged<Flight, Progress>();
+  readonly #hosts: Hosts;
+  readonly #robots: RobotsGate;
+  readonly #memory: BodyMemory;
 
   constructor(options: FetcherOptions) {
+    const { dispatcher, metrics, perHost, userAgents, limits } = options;
     this.#options = options;
-    this.#downloads = new Downloads(options);
-    this.#documents = new Documents(options.cache);
-    options.metrics.cacheSize(() => this.#documents.bytes);
+    this.#hosts = new Hosts({ ...perHost, onWaiting: (count) => metrics.waiting(count), onTurn: (ms) => metrics.turn(ms) });
+    const turns = this.#hosts;
+    this.#robots = new RobotsGate({ get: (url, o) => get(dispatcher, url, { ...o, turns }), userAgent: userAgents.autonomous });
+    this.#memory = new BodyMemory(FULL_BODIES * limits.decodedBytes);
   }
 
-  /** @throws FetchFailure; the signal's reason when the caller left */
-  async page(url: URL, options: PageOptions): Promise<Page> {
-    const started = performance.now();
-    const asked = { principal: options.principal, by: options.by, url: shownUrl(url.href) };
-    const report = (entry: Pick<AuditEntry, 'outcome' | 'reason' | 'source'>, downloaded?: Downloaded): void => {
-      const ms = performance.now() - started;
-      this.#options.metrics.page({ ...entry, seconds: ms / 1000 });
-      this.#options.audit({ ...asked, ...entry, ...factsOf(downloaded), ms: Math.round(ms) });
-    };
-    const { downloaded, source } = await this.#serve(url, options).catch((error: unknown) => {
-      report({ outcome: options.signal.aborted ? 'left' : 'error' });
-      throw error;
-    });
-    if (downloaded.ok) {
-      report({ outcome: 'ok', source }, downloaded);
-      return downloaded.document.page;
+  /** @throws the signal's reason, and what should not happen */
+  async fetch(request: Request, downloading: Downloading): Promise<Downloaded> {
+    const { timeoutMs, metrics } = this.#options;
+    const deadline = AbortSignal.timeout(Math.ceil(timeoutMs));
+    const facts: Facts = { wireBytes: 0 };
+    const signal = AbortSignal.any([downloading.signal, deadline]);
+    const frame: Frame = { ...request, ...downloading, signal, facts, endsAt: performance.now() + timeoutMs };
+    const ended = metrics.downloading();
+    try {
+      const fetched = await this.#page(frame);
+      return { ok: true, ...fetched, ...facts };
+    } catch (error) {
+      downloading.signal.throwIfAborted();
+      return { ok: false, failure: this.#explained(error, request.url, deadline.aborted), ...facts };
+    } finally {
+      ended();
     }
-    const { failure } = downloaded;
-    report({ outcome: failure.code, source, ...reasonOf(failure) }, downloaded);
-    throw failure;
   }
 
-  async #serve(url: URL, options: PageOptions): Promise<Served> {
-    const wish: Wish = { document: documentKey(url, options.raw, options.by), ...options };
-    const found = this.#documents.find(wish);
-    if (found.is !== 'usable') return this.#download(url, wish, options);
-    const { document } = found;
-    return { source: found.because, downloaded: { ok: true, document, revalidated: false, status: document.status, wireBytes: 0 } };
+  async #page(frame: Frame): Promise<{ document: Document; revalidated: boolean }> {
+    const { url, facts, stale } = frame;
+    frame.onProgress({ stage: 'asking', host: url.host, bytes: 0 });
+    const answer = await this.#ask(frame);
+    facts.status = answer.status;
+    if (answer.url.href !== url.href) facts.href = answer.url.href;
+    if (stale !== undefined && answer.status === 304) {
+      answer.body.destroy();
+      const document = unchanged(stale.document, answer.trail);
+      return document === undefined ? this.#page({ ...frame, stale: undefined }) : { document, revalidated: true };
+    }
+    if (answer.status >= 400) {
+      answer.body.destroy();
+      const advice = this.#hosts.advice(answer.url);
+      throw new FetchFailure('status', `Failed to fetch ${url.href} - status code ${answer.status}${advice}`);
+    }
+    return { document: await this.#document(answer, frame), revalidated: false };
   }
 
-  /** What turns out to be for one principal only is downloaded again for each other who waited for it. */
-  async #download(url: URL, wish: Wish, options: PageOptions): Promise<Served> {
-    const { principal } = wish;
-    // failures name the URL as it was asked for, so that its fragment counts here
-    const key = `${wish.document}${url.hash}`;
-    const shared = await this.#fly(key, url, wish, options);
-    const mine = shared.flight.for === 'everyone' || shared.flight.principal === principal;
-    const { flight, began } = mine ? shared : await this.#fly(`${principal}\n${key}`, url, wish, options);
-    const revalidated = flight.downloaded.ok && flight.downloaded.revalidated;
-    return { downloaded: flight.downloaded, source: !began ? 'merged' : revalidated ? 'revalidated' : 'download' };
+  #ask({ url, by, signal, stale }: Frame): Promise<Answer> {
+    const { dispatcher, userAgents, ignoreRobots } = this.#options;
+    const href = stale?.document.trail.at(-1)?.href;
+    const options: GetOptions = {
+      userAgent: userAgents[by],
+      signal,
+      turns: this.#hosts,
+      ...(by === 'autonomous' && !ignoreRobots && { beforeHop: (hop) => this.#robots.check(hop, signal) }),
+      ...(stale !== undefined && href !== undefined && { conditions: { href, headers: stale.conditions } }),
+    };
+    return get(dispatcher, url, options);
   }
 
-  async #fly(key: string, url: URL, wish: Wish, options: PageOptions): Promise<{ flight: Flight; began: boolean }> {
-    const { raw, by, signal, onProgress: listener } = options;
-    let began = false;
-    const flight = await this.#flights.run(key, { signal, listener }, async (stop, tell): Promise<Flight> => {
-      began = true;
-      const found = this.#documents.find(wish);
-      const stale = found.is === 'stale' ? found : undefined;
-      const downloaded = await this.#downloads.run({ url, raw, by }, { signal: stop, onProgress: tell, stale });
-      const whom = downloaded.ok ? this.#documents.keep(downloaded.document, wish) : 'everyone';
-      return { principal: wish.principal, downloaded, for: whom };
-    });
-    return { flight, began };
+  async #document(answer: Answer, frame: Frame): Promise<Document> {
+    const { url, facts } = frame;
+    const memory = this.#memory.open(url);
+    try {
+      const { body, content } = await this.#read(answer, memory.reserve, frame);
+      facts.wireBytes = body.wireBytes;
+      if (content.kind === 'binary') throw new FetchFailure('binary', binaryText(url, content, sizeOf(answer, body)));
+      frame.onProgress({ stage: 'converting', host: answer.url.host, bytes: body.wireBytes });
+      const { page, lasting } = await this.#shown({ answer, body, content: { ...content, kind: content.kind } }, frame);
+      return { page, lasting, trail: answer.trail, status: answer.status };
+    } finally {
+      memory.close();
+    }
+  }
+
+  async #read(answer: Answer, reserve: (bytes: number) => void, { onProgress }: Frame): Promise<{ body: Body; content: Content }> {
+    const contentType = answer.header('content-type');
+    const total = announced(answer);
+    let content: Content | undefined;
+    const accepts = (head: Buffer): boolean => {
+      content = contentOf(head, contentType);
+      return content.kind !== 'binary';
+    };
+    const received = (bytes: number): void =>
+      onProgress({ stage: 'receiving', host: answer.url.host, bytes, ...(total !== undefined && { total }) });
+    const body = await readBody(answer.body, answer.header('content-encoding') ?? '', this.#options.limits, { accepts, reserve, received });
+    this.#options.metrics.read(body);
+    return { body, content: content ?? contentOf(body.bytes, contentType) };
+  }
+
+  async #shown({ answer, body, content }: Received, { raw, signal, endsAt }: Frame): Promise<{ page: Page; lasting: boolean }> {
+    const { kind, charset } = content;
+    const simplified = kind === 'html' && !raw;
+    const conversion: Conversion = {
+      bytes: body.bytes,
+      complete: body.cut === undefined,
+      kind,
+      charset,
+      base: answer.url.href,
+      to: simplified ? 'markdown' : 'text',
+    };
+    const { text, method } = await this.#options.convert(conversion, signal, endsAt);
+    this.#options.metrics.converted(method);
+    const shown = simplified && text === '' ? NOT_SIMPLIFIED : text;
+    const type = printable(answer.header('content-type') ?? '', MAX_TYPE_LENGTH);
+    const prefix = simplified ? '' : `Content type ${type} cannot be simplified to markdown, but here is the raw content:\n`;
+    // how far a conversion comes before it is cut short depends on what else this machine does
+    return { page: { text: `${shown}${cutNote(body)}`, prefix }, lasting: method !== 'linear' };
+  }
+
+  #explained(error: unknown, url: URL, late: boolean): FetchFailure {
+    if (error instanceof FetchFailure) return error;
+    if (error instanceof HopRefused) return new FetchFailure('refused', this.#refusal(error), { cause: error });
+    if (error instanceof NoTurn) {
+      return new FetchFailure(codeOf[error.why], `Failed to fetch ${url.href}: ${error.message}`, { cause: error });
+    }
+    if (late) {
+      const seconds = this.#options.timeoutMs / 1000;
+      return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ReadTimeout('not finished within ${seconds} s')`);
+    }
+    if (error instanceof WorkerDied) {
+      return new FetchFailure('conversion', `Failed to fetch ${url.href}: the page is too much for its converter`, { cause: error });
+    }
+    const problem = problemOf(error);
+    return new FetchFailure('unreachable', `Failed to fetch ${url.href}: ${problem.message}`, { cause: problem });
+  }
+
+  #refusal({ url, refusal: { host, address, reason } }: HopRefused): string {
+    const why =
+      reason === DENIED
+        ? 'which this server is configured not to fetch from.'
+        : `which is not a public address. ${this.#options.remedy(url)}`;
+    return `Refused to fetch ${url.href}: ${host} resolves to ${address}, ${why}`;
   }
 }
 
-function factsOf(downloaded: Downloaded | undefined): Pick<AuditEntry, 'status' | 'bytes' | 'final'> {
-  const { status, href, wireBytes = 0 } = downloaded ?? {};
-  return { bytes: wireBytes, ...(status !== undefined && { status }), ...(href !== undefined && { final: shownUrl(href) }) };
+interface Received {
+  readonly answer: Answer;
+  readonly body: Body;
+  readonly content: Content & { readonly kind: Conversion['kind'] };
 }
 
-function reasonOf({ cause }: FetchFailure): { reason?: string } {
-  if (cause instanceof HopRefused) return { reason: cause.refusal.message };
-  return cause instanceof RequestProblem ? { reason: cause.kind } : {};
+const codeOf: Readonly<Record<NoTurn['why'], FailureCode>> = { resting: 'resting', crowded: 'busy', late: 'busy' };
+
+function cutNote({ cut, bytes }: Body): string {
+  return cut === undefined
+    ? ''
+    : `\n\n<error>The page is larger than this server reads; only its first ${bytes.length} bytes are here.</error>`;
 }
 
-function shownUrl(href: string): string {
-  const { protocol, host, pathname } = new URL(href);
-  return `${protocol}//${host}${pathname}`.slice(0, MAX_LOGGED);
+function binaryText(url: URL, { type }: Content, size: string): string {
+  return `Failed to fetch ${url.href}: the content is ${printable(type, MAX_TYPE_LENGTH)} (${size}), which cannot be shown as text`;
+}
+
+function sizeOf(answer: Answer, { bytes, cut }: Body): string {
+  const total = announced(answer);
+  if (answer.header('content-encoding') === undefined && total !== undefined) return `${total} bytes`;
+  return cut === undefined ? `${bytes.length} bytes` : 'of unknown size';
+}
+
+/** The Content-Length, bytes as sent. */
+function announced(answer: Answer): number | undefined {
+  const length = Number(answer.header('content-length'));
+  return Number.isSafeInteger(length) && length > 0 ? length : undefined;
 }

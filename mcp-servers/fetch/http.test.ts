@@ -1,7 +1,13 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as fc from 'fast-check';
 import { Agent, errors } from 'undici';
 import { describe, expect, test } from 'vitest';
+import { guardedAgent } from '../../lib/address-guard/guard.ts';
+import { publicOnly } from '../../lib/address-guard/policy.ts';
 import { Cookies } from './cookies.ts';
-import { get, problemOf, RequestProblem } from './http.ts';
+import { get, HopRefused, problemOf, RequestProblem } from './http.ts';
 
 const coded = (code: string, message = 'details'): Error => Object.assign(new Error(message), { code });
 
@@ -39,6 +45,63 @@ test.each([
   const beforeHop = () => Promise.reject(new Error('would have been asked'));
   const given = get(new Agent(), new URL(url), { userAgent: 'x', signal: new AbortController().signal, beforeHop });
   await expect(given).rejects.toThrow(told);
+});
+
+type Octets = readonly [number, number, number, number];
+
+const byte = fc.nat(255);
+const closed: fc.Arbitrary<Octets> = fc.oneof(
+  fc.tuple(fc.constantFrom(0, 10, 127), byte, byte, byte),
+  fc.tuple(fc.constant(172), fc.integer({ min: 16, max: 31 }), byte, byte),
+  fc.tuple(fc.constant(192), fc.constant(168), byte, byte),
+  fc.tuple(fc.constant(169), fc.constant(254), byte, byte),
+  fc.tuple(fc.constant(100), fc.integer({ min: 64, max: 127 }), byte, byte),
+  fc.constant([168, 63, 129, 16] as const),
+);
+const number = ([a, b, c, d]: Octets): number => ((a * 256 + b) * 256 + c) * 256 + d;
+const hex = (octets: Octets): string =>
+  number(octets)
+    .toString(16)
+    .padStart(8, '0')
+    .replace(/(.{4})/, '$1:');
+
+/** Ways of writing an IPv4 address in a URL. */
+const spellings: readonly ((octets: Octets) => string)[] = [
+  (octets) => octets.join('.'),
+  (octets) => `${octets.join('.')}.`,
+  (octets) => String(number(octets)),
+  (octets) => `0x${number(octets).toString(16)}`,
+  (octets) => `0${number(octets).toString(8)}`,
+  (octets) => octets.map((octet) => `0${octet.toString(8)}`).join('.'),
+  ([a, b, c, d]) => `0X${a.toString(16)}.${(b * 256 + c) * 256 + d}`,
+  (octets) => encodeURI(octets.join('.')).replace(/\d/g, (digit) => `%3${digit}`),
+  (octets) => octets.join('。').replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
+  (octets) => `user:password@${octets.join('.')}`,
+  (octets) => `[::ffff:${octets.join('.')}]`,
+  (octets) => `[0:0:0:0:0:FFFF:${hex(octets)}]`,
+  (octets) => `[64:ff9b::${hex(octets)}]`,
+  (octets) => `[::${hex(octets)}]`,
+  (octets) => `[2002:${hex(octets)}::]`,
+];
+
+test('a redirect to a private address is refused however it is spelt, whatever the scheme and port', async () => {
+  let location = '';
+  const site = createServer((_request, response) => response.writeHead(302, { location }).end()).listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  const start = new URL(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+  const dispatcher = guardedAgent(publicOnly({ allowOrigins: [start.origin] }));
+  const scheme = fc.constantFrom('http://', 'HTTPS://', '//', '\\\\', 'http:/\\');
+  const port = fc.constantFrom('', ':80', ':443', ':8080', ':1');
+  await fc.assert(
+    fc.asyncProperty(closed, fc.constantFrom(...spellings), scheme, port, async (octets, spell, before, after) => {
+      location = Buffer.from(`${before}${spell(octets)}${after}/`).toString('latin1');
+      const given = get(dispatcher, start, { userAgent: 'x', signal: new AbortController().signal });
+      await expect(given, location).rejects.toBeInstanceOf(HopRefused);
+    }),
+    { numRuns: 200 },
+  );
+  await dispatcher.destroy();
+  site.close();
 });
 
 describe('cookies of one call', () => {

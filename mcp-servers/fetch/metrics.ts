@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Body } from './body.ts';
 import type { Converted } from './convert/conversion.ts';
-import type { AuditEntry } from './fetcher.ts';
+import type { AuditEntry } from './pages.ts';
 
 /** What one fetch process counts, besides the tool calls that its host counts. */
 export class FetchMetrics {

@@ -12,7 +12,7 @@ export interface Reporter {
 
 /** Tells the client how far a page has come, if it asked to be told: once a second, and only what is new. */
 export function reporterFor({ mcpReq }: Pick<ServerContext, 'mcpReq'>): Reporter {
-  const progressToken = mcpReq._meta?.progressToken;
+  const progressToken = mcpReq['_meta']?.progressToken;
   if (progressToken === undefined) return { onProgress: undefined, stop: () => {} };
   let latest: Progress | undefined;
   let told: Progress | undefined;

@@ -9,12 +9,13 @@ import type { Log } from '../../lib/log.ts';
 import { version } from '../../lib/version.ts';
 import { inputSchema, parseArguments } from './arguments.ts';
 import { FetchFailure } from './failure.ts';
-import type { Fetcher, Page } from './fetcher.ts';
+import type { Page } from './fetcher.ts';
+import type { Pages } from './pages.ts';
 import { pageOf } from './paging.ts';
 import { reporterFor } from './progress.ts';
 
 export interface FetchServerOptions {
-  readonly fetcher: Pick<Fetcher, 'page'>;
+  readonly pages: Pick<Pages, 'page'>;
   /** who asks */
   readonly principal: string;
   readonly log: Log;
@@ -59,7 +60,7 @@ const prompt = {
 };
 
 /** The MCP server as one request sees it: tool `fetch` and prompt `fetch`, as mcp-server-fetch 2026.10.24 has them. */
-export function createFetchServer({ fetcher, principal, log }: FetchServerOptions): McpServer {
+export function createFetchServer({ pages, principal, log }: FetchServerOptions): McpServer {
   const capabilities = { tools: { listChanged: false }, prompts: { listChanged: false } };
   const server = new McpServer({ name: 'toolyard-fetch', title: 'toolyard fetch', version }, { capabilities });
 
@@ -71,7 +72,7 @@ export function createFetchServer({ fetcher, principal, log }: FetchServerOption
     const { onProgress, stop } = reporterFor(context);
     try {
       const continuing = startIndex > 0;
-      const { prefix, text } = await fetcher.page(url, { raw, by: 'autonomous', principal, continuing, signal, onProgress });
+      const { prefix, text } = await pages.page(url, { raw, by: 'autonomous', principal, continuing, signal, onProgress });
       return { content: [{ type: 'text', text: `${prefix}Contents of ${url.href}:\n${pageOf(text, startIndex, maxLength)}` }] };
     } catch (error) {
       if (error instanceof FetchFailure) return failed(`${FAILED}: ${error.message}`);
@@ -83,7 +84,7 @@ export function createFetchServer({ fetcher, principal, log }: FetchServerOption
   });
 
   const page = (url: URL, signal: AbortSignal): Promise<Page> =>
-    fetcher.page(url, { raw: false, by: 'manual', principal, continuing: false, signal });
+    pages.page(url, { raw: false, by: 'manual', principal, continuing: false, signal });
   server.registerPrompt('fetch', prompt, async ({ url }, { mcpReq: { signal } }) => {
     if (typeof url !== 'string') throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'URL is required');
     const text = await promptText(url, (parsed) => page(parsed, signal)).catch((error: unknown) => {

@@ -6,8 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { guardedAgent } from '../../lib/address-guard/guard.ts';
 import { anyAddress, publicOnly, type AddressPolicy } from '../../lib/address-guard/policy.ts';
 import { convert } from './convert/conversion.ts';
-import { Fetcher, type AuditEntry, type FetcherOptions, type PageOptions } from './fetcher.ts';
+
 import { FetchMetrics } from './metrics.ts';
+import { Pages, type AuditEntry, type PageOptions, type PagesOptions } from './pages.ts';
 
 const KIB = 1024;
 
@@ -30,10 +31,10 @@ afterEach(async () => {
   site.close();
 });
 
-function fetcherWith(policy: AddressPolicy, some: Partial<FetcherOptions> = {}): Fetcher {
+function pagesWith(policy: AddressPolicy, some: Partial<PagesOptions> = {}): Pages {
   const dispatcher = guardedAgent(policy);
   agents.push(dispatcher);
-  return new Fetcher({
+  return new Pages({
     dispatcher,
     convert: (conversion) => Promise.resolve(convert(conversion)),
     userAgents: { autonomous: 'Robot/1', manual: 'Person/1' },
@@ -49,31 +50,31 @@ function fetcherWith(policy: AddressPolicy, some: Partial<FetcherOptions> = {}):
   });
 }
 
-const page = (fetcher: Fetcher, some: Partial<PageOptions> = {}, at = url) =>
-  fetcher.page(at, { raw: false, by: 'manual', principal: 'alice', continuing: false, signal: new AbortController().signal, ...some });
+const page = (pages: Pages, some: Partial<PageOptions> = {}, at = url) =>
+  pages.page(at, { raw: false, by: 'manual', principal: 'alice', continuing: false, signal: new AbortController().signal, ...some });
 
 describe('a refusal says what would help', () => {
   const refused = () => `Refused to fetch ${url.href}: 127.0.0.1 resolves to 127.0.0.1, which`;
 
   test('for an address that may be excepted', async () => {
-    await expect(page(fetcherWith(publicOnly()))).rejects.toThrow(`${refused()} is not a public address. Allow ${url.origin}.`);
+    await expect(page(pagesWith(publicOnly()))).rejects.toThrow(`${refused()} is not a public address. Allow ${url.origin}.`);
   });
 
   test('but not for one that is denied, public or not', async () => {
     const denying = publicOnly({ allowOrigins: [url.origin], deny: ['127.0.0.0/8'] });
-    await expect(page(fetcherWith(denying))).rejects.toThrow(`${refused()} this server is configured not to fetch from.`);
+    await expect(page(pagesWith(denying))).rejects.toThrow(`${refused()} this server is configured not to fetch from.`);
   });
 });
 
 describe('a header can say no more than a header', () => {
   test('where the type of a text is named', async () => {
     answer = (_request, response) => response.writeHead(200, { 'content-type': 'text/plain; x="\u009B31m\u00A0"' }).end('text');
-    expect((await page(fetcherWith(anyAddress()))).prefix).toMatch(/^Content type text\/plain; x="\\x9b31m\\xa0" cannot be simplified/);
+    expect((await page(pagesWith(anyAddress()))).prefix).toMatch(/^Content type text\/plain; x="\\x9b31m\\xa0" cannot be simplified/);
   });
 
   test('where the type of what is no text is named', async () => {
     answer = (_request, response) => response.writeHead(200, { 'content-type': `x/${'y'.repeat(9_000)}` }).end('\0');
-    const failure = await page(fetcherWith(anyAddress())).catch((error: Error) => error.message);
+    const failure = await page(pagesWith(anyAddress())).catch((error: Error) => error.message);
     expect(failure).toMatch(/the content is x\/y{254}… \(9002 characters\) \(1 bytes\), which cannot be shown as text$/);
   });
 });
@@ -82,7 +83,7 @@ test('pages that are large together are not all read at once, and one is again w
   const limit = 4096 * KIB;
   answer = (_request, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('x'.repeat(limit));
   const converting = Promise.withResolvers<void>();
-  const fetcher = fetcherWith(anyAddress(), {
+  const pages = pagesWith(anyAddress(), {
     timeoutMs: 60_000,
     limits: { wireBytes: limit, decodedBytes: limit, ratio: 100 },
     convert: async (conversion) => {
@@ -93,9 +94,9 @@ test('pages that are large together are not all read at once, and one is again w
   // each counts for what it has beyond 1 MiB, and all together for 16 times the limit
   const most = Math.floor((16 * limit) / (limit - 1024 * KIB));
   const outcomes: string[] = [];
-  const pages = Array.from({ length: most + 4 }, async (_, n) => {
+  const asking = Array.from({ length: most + 4 }, async (_, n) => {
     outcomes.push(
-      await page(fetcher, {}, new URL(`?${n}`, url)).then(
+      await page(pages, {}, new URL(`?${n}`, url)).then(
         ({ text }) => text,
         (error: Error) => error.message,
       ),
@@ -104,9 +105,9 @@ test('pages that are large together are not all read at once, and one is again w
   const refused = /^Failed to fetch \S+: this server is reading too many large pages already; try again$/;
   await expect.poll(() => outcomes, { timeout: 45_000 }).toEqual(Array.from({ length: 4 }, () => expect.stringMatching(refused) as string));
   converting.resolve();
-  await Promise.all(pages);
+  await Promise.all(asking);
   expect(outcomes.slice(4)).toEqual(Array.from({ length: most }, () => String(limit)));
-  expect((await page(fetcher)).text).toBe(String(limit));
+  expect((await page(pages)).text).toBe(String(limit));
 }, 60_000);
 
 describe('a page is downloaded', () => {
@@ -122,19 +123,19 @@ describe('a page is downloaded', () => {
 
   test('once for all its parts, and again when its beginning is asked for', async () => {
     answer = serving({});
-    const fetcher = fetcherWith(anyAddress());
+    const pages = pagesWith(anyAddress());
     const texts = [];
-    for (const continuing of [false, true, true, false]) texts.push((await page(fetcher, { continuing })).text);
+    for (const continuing of [false, true, true, false]) texts.push((await page(pages, { continuing })).text);
     expect(texts).toEqual(['download 1', 'download 1', 'download 1', 'download 2']);
     expect(audited.map(({ source }) => source)).toEqual(['download', 'continuing', 'continuing', 'download']);
   });
 
   test('once for everybody while its site calls it fresh, for each form and name by itself', async () => {
     answer = serving({ 'cache-control': 'max-age=60' });
-    const fetcher = fetcherWith(anyAddress());
+    const pages = pagesWith(anyAddress());
     const some: Partial<PageOptions>[] = [{}, { principal: 'bob' }, { raw: true }, { by: 'autonomous' }];
     const texts = [];
-    for (const options of some) texts.push((await page(fetcher, options)).text);
+    for (const options of some) texts.push((await page(pages, options)).text);
     expect(texts).toEqual(['download 1', 'download 1', 'download 2', 'download 3']);
   });
 
@@ -142,16 +143,16 @@ describe('a page is downloaded', () => {
     'for each caller whom its site speaks to alone: %j',
     async (headers) => {
       answer = serving(headers);
-      const fetcher = fetcherWith(anyAddress());
+      const pages = pagesWith(anyAddress());
       const texts = [];
-      for (const principal of ['alice', 'bob', 'alice', 'bob']) texts.push((await page(fetcher, { principal })).text);
+      for (const principal of ['alice', 'bob', 'alice', 'bob']) texts.push((await page(pages, { principal })).text);
       expect(texts).toEqual(['download 1', 'download 2', 'download 1', 'download 2']);
     },
   );
 
   test('for each caller when credentials were sent', async () => {
     answer = serving({ 'cache-control': 'max-age=60' });
-    const fetcher = fetcherWith(anyAddress());
+    const pages = pagesWith(anyAddress());
     const [known, other] = ['user:one', 'user:two'].map((login) => new URL(url.href.replace('//', `//${login}@`)));
     const texts = [];
     for (const [principal, at] of [
@@ -160,7 +161,7 @@ describe('a page is downloaded', () => {
       ['alice', known],
       ['alice', other],
     ] as const) {
-      texts.push((await page(fetcher, { principal }, at)).text);
+      texts.push((await page(pages, { principal }, at)).text);
     }
     expect(texts).toEqual(['download 1', 'download 2', 'download 1', 'download 3']);
   });
@@ -174,9 +175,9 @@ describe('a page is downloaded', () => {
       if (request.headers['if-none-match'] === '"1"') response.writeHead(304, headers).end();
       else response.writeHead(200, headers).end(`download ${served}`);
     };
-    const fetcher = fetcherWith(anyAddress());
+    const pages = pagesWith(anyAddress());
     const texts = [];
-    for (let time = 0; time < 3; time += 1) texts.push((await page(fetcher)).text);
+    for (let time = 0; time < 3; time += 1) texts.push((await page(pages)).text);
     expect(texts).toEqual(['download 1', 'download 1', 'download 1']);
     expect(conditions).toEqual([undefined, '"1"']);
     expect(audited.map(({ source, status }) => [source, status])).toEqual([
@@ -193,8 +194,8 @@ describe('a page is downloaded', () => {
         response.writeHead(200, { 'content-type': 'text/plain', etag: '"1"' }).end(`download ${served}`);
       else response.writeHead(304, { etag: '"2"' }).end();
     };
-    const fetcher = fetcherWith(anyAddress());
-    expect([(await page(fetcher)).text, (await page(fetcher)).text]).toEqual(['download 1', 'download 3']);
+    const pages = pagesWith(anyAddress());
+    expect([(await page(pages)).text, (await page(pages)).text]).toEqual(['download 1', 'download 3']);
   });
 
   test('where redirects lead, and only that is asked whether it has changed', async () => {
@@ -206,8 +207,8 @@ describe('a page is downloaded', () => {
       else if (request.headers['if-none-match'] === '"1"') response.writeHead(304, headers).end();
       else response.writeHead(200, headers).end('the other');
     };
-    const fetcher = fetcherWith(anyAddress());
-    expect([(await page(fetcher)).text, (await page(fetcher)).text]).toEqual(['the other', 'the other']);
+    const pages = pagesWith(anyAddress());
+    expect([(await page(pages)).text, (await page(pages)).text]).toEqual(['the other', 'the other']);
     expect(asked).toEqual([
       ['/page', undefined],
       ['/other', undefined],
@@ -221,9 +222,9 @@ describe('a page is downloaded', () => {
       served += 1;
       response.writeHead(served === 1 ? 500 : 200, { 'cache-control': 'max-age=60', 'content-type': 'text/plain' }).end('text');
     };
-    const fetcher = fetcherWith(anyAddress());
-    await expect(page(fetcher)).rejects.toThrow('status code 500');
-    expect((await page(fetcher)).text).toBe('text');
+    const pages = pagesWith(anyAddress());
+    await expect(page(pages)).rejects.toThrow('status code 500');
+    expect((await page(pages)).text).toBe('text');
   });
 });
 
@@ -241,17 +242,17 @@ describe('calls for one page at the same time', () => {
 
   test('share one download, whoever leaves; when all have left it ends at once', async () => {
     const { waiting, closed } = held();
-    const fetcher = fetcherWith(anyAddress());
+    const pages = pagesWith(anyAddress());
     const leaves = [new AbortController(), new AbortController()] as const;
-    const [one, two] = leaves.map(({ signal }) => page(fetcher, { signal }));
+    const [one, two] = leaves.map(({ signal }) => page(pages, { signal }));
     await expect.poll(() => waiting.length).toBe(1);
     leaves[0].abort(new Error('left'));
     await expect(one).rejects.toThrow('left');
     expect(closed).toEqual([]);
-    const three = page(fetcher, { principal: 'bob' });
+    const three = page(pages, { principal: 'bob' });
     waiting[0]?.();
     expect((await Promise.all([two, three])).map((each) => each?.text)).toEqual(['text', 'text']);
-    const alone = page(fetcher, { signal: leaves[1].signal });
+    const alone = page(pages, { signal: leaves[1].signal });
     await expect.poll(() => waiting.length).toBe(2);
     leaves[1].abort(new Error('left too'));
     await expect(alone).rejects.toThrow('left too');
@@ -266,14 +267,14 @@ describe('calls for one page at the same time', () => {
 
   test('but not what turns out to be for one of them alone', async () => {
     const { waiting, say } = held();
-    const fetcher = fetcherWith(anyAddress());
+    const pages = pagesWith(anyAddress());
     say({ 'cache-control': 'private' });
-    const pages = ['alice', 'bob', 'alice', 'bob'].map((principal) => page(fetcher, { principal }));
+    const asking = ['alice', 'bob', 'alice', 'bob'].map((principal) => page(pages, { principal }));
     await expect.poll(() => waiting.length).toBe(1);
     waiting[0]?.();
     await expect.poll(() => waiting.length).toBe(2);
     waiting[1]?.();
-    expect((await Promise.all(pages)).map(({ text }) => text)).toEqual(['text', 'text', 'text', 'text']);
+    expect((await Promise.all(asking)).map(({ text }) => text)).toEqual(['text', 'text', 'text', 'text']);
     expect(audited.map(({ principal, source }) => `${principal} ${source}`).sort()).toEqual([
       'alice download',
       'alice merged',
@@ -284,9 +285,9 @@ describe('calls for one page at the same time', () => {
 
   test('for more pages of a host than it gets at once wait, within their time', async () => {
     const { waiting } = held();
-    const fetcher = fetcherWith(anyAddress(), { perHost: { atOnce: 1, delayMs: 0 }, timeoutMs: 300 });
-    const pages = ['?1', '?2'].map((query) => page(fetcher, {}, new URL(query, url)));
-    const outcomes = await Promise.allSettled(pages);
+    const pages = pagesWith(anyAddress(), { perHost: { atOnce: 1, delayMs: 0 }, timeoutMs: 300 });
+    const asking = ['?1', '?2'].map((query) => page(pages, {}, new URL(query, url)));
+    const outcomes = await Promise.allSettled(asking);
     expect(waiting).toHaveLength(1);
     expect(outcomes.map((outcome) => outcome.status === 'rejected' && (outcome.reason as Error).message)).toEqual([
       `Failed to fetch ${url.href}?1: ReadTimeout('not finished within 0.3 s')`,
@@ -301,10 +302,10 @@ test('a host that is too busy is left alone for as long as it asks, and callers 
     asked += 1;
     response.writeHead(429, { 'retry-after': '30' }).end();
   };
-  const fetcher = fetcherWith(anyAddress());
+  const pages = pagesWith(anyAddress());
   const rest = `${url.host} answered 429 and is left alone until \\S+Z: try again in (29|30) s$`;
-  await expect(page(fetcher)).rejects.toThrow(new RegExp(`^Failed to fetch \\S+ - status code 429; ${rest}`));
-  await expect(page(fetcher)).rejects.toThrow(new RegExp(`^Failed to fetch \\S+: ${rest}`));
+  await expect(page(pages)).rejects.toThrow(new RegExp(`^Failed to fetch \\S+ - status code 429; ${rest}`));
+  await expect(page(pages)).rejects.toThrow(new RegExp(`^Failed to fetch \\S+: ${rest}`));
   expect(asked).toBe(1);
   expect(audited.map(({ outcome, status }) => [outcome, status])).toEqual([
     ['status', 429],
@@ -318,7 +319,7 @@ describe('what is logged of a page', () => {
       if (request.url === '/page?token=secret') response.writeHead(302, { location: '/other?session=secret#secret' }).end();
       else response.writeHead(200, { 'content-type': 'text/plain' }).end('text');
     };
-    await page(fetcherWith(anyAddress()), {}, new URL(url.href.replace('//', '//secret:secret@').concat('?token=secret#secret')));
+    await page(pagesWith(anyAddress()), {}, new URL(url.href.replace('//', '//secret:secret@').concat('?token=secret#secret')));
     expect(JSON.stringify(audited)).not.toContain('secret');
     expect(audited).toEqual([
       {
@@ -336,9 +337,9 @@ describe('what is logged of a page', () => {
   });
 
   test('tells why there is none', async () => {
-    await expect(page(fetcherWith(publicOnly()))).rejects.toThrow();
+    await expect(page(pagesWith(publicOnly()))).rejects.toThrow('Refused to fetch');
     answer = (request) => request.socket.destroy();
-    await expect(page(fetcherWith(anyAddress()))).rejects.toThrow();
+    await expect(page(pagesWith(anyAddress()))).rejects.toThrow('RemoteProtocolError');
     expect(audited).toMatchObject([
       { outcome: 'refused', reason: '127.0.0.1 is a loopback address', bytes: 0 },
       { outcome: 'unreachable', reason: 'RemoteProtocolError' },
