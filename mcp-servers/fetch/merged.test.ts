@@ -51,7 +51,7 @@ test('who leaves takes nobody along; the last to leave stops the work, and who c
   expect(stops[1]?.aborted).toBe(false);
 });
 
-test('news reach all who still wait', async () => {
+test('news reach all who still wait, and the last of them who come later', async () => {
   const merged = new Merged<string, number>();
   const done = Promise.withResolvers<string>();
   const heard: string[] = [];
@@ -60,6 +60,7 @@ test('news reach all who still wait', async () => {
   const ask = (name: string, signal: AbortSignal) =>
     merged.run('a', { signal, listener: (news) => heard.push(`${name}${news}`) }, (_stop, telling) => {
       tell = telling;
+      telling(0);
       return done.promise;
     });
   const [leaving, waiting] = [ask('a', leave.signal), ask('b', staying())];
@@ -67,7 +68,8 @@ test('news reach all who still wait', async () => {
   leave.abort(new Error('left'));
   await expect(leaving).rejects.toThrow('left');
   tell(2);
+  const coming = ask('c', staying());
   done.resolve('done');
-  await waiting;
-  expect(heard).toEqual(['a1', 'b1', 'b2']);
+  await Promise.all([waiting, coming]);
+  expect(heard).toEqual(['a0', 'b0', 'a1', 'b1', 'b2', 'c2']);
 });

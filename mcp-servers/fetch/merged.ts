@@ -2,6 +2,8 @@ interface Running<T, N> {
   readonly result: Promise<T>;
   readonly stop: AbortController;
   readonly listeners: Set<(news: N) => void>;
+  /** the last, for those who come later: nothing yet, or one */
+  readonly news: N[];
   waiting: number;
 }
 
@@ -23,7 +25,10 @@ export class Merged<T, N = never> {
     signal.throwIfAborted();
     const running = this.#running.get(key) ?? this.#start(key, work);
     running.waiting += 1;
-    if (listener !== undefined) running.listeners.add(listener);
+    if (listener !== undefined) {
+      running.listeners.add(listener);
+      running.news.forEach((latest) => listener(latest));
+    }
     try {
       return await unlessLeft(running.result, signal);
     } finally {
@@ -36,8 +41,12 @@ export class Merged<T, N = never> {
   #start(key: string, work: (signal: AbortSignal, tell: (news: N) => void) => Promise<T>): Running<T, N> {
     const stop = new AbortController();
     const listeners: Running<T, N>['listeners'] = new Set();
-    const result = work(stop.signal, (news) => listeners.forEach((listener) => listener(news)));
-    const running = { result, stop, listeners, waiting: 0 };
+    const news: N[] = [];
+    const result = work(stop.signal, (latest) => {
+      news.splice(0, 1, latest);
+      listeners.forEach((listener) => listener(latest));
+    });
+    const running = { result, stop, listeners, news, waiting: 0 };
     this.#running.set(key, running);
     // rejections reach those who wait; when all have left there is nobody to tell
     result.catch(() => {}).finally(() => this.#forget(key, running));
