@@ -58,7 +58,8 @@ export async function startOperator(settings: OperatorSettings, deps: OperatorDe
     log,
     ...(settings.PROBE_AUTH_DIRECTORY !== undefined && { credentials: settings.PROBE_AUTH_DIRECTORY }),
   });
-  return new RunningOperator({ settings, log, metrics, ca, file, reporter, source }).start();
+  const readSeed = () => readFile(settings.REGISTRY_JWT_SEED_FILE ?? '', 'utf8');
+  return new RunningOperator({ settings, log, metrics, ca, file, reporter, source, readSeed }).start();
 }
 
 interface Parts {
@@ -69,6 +70,8 @@ interface Parts {
   readonly file: StatusFile;
   readonly reporter: Reporter;
   readonly source: Source;
+  /** the registry's signing seed */
+  readonly readSeed: () => Promise<string>;
 }
 
 class RunningOperator implements Operator {
@@ -111,7 +114,7 @@ class RunningOperator implements Operator {
       source,
       registry: new RegistryClient({
         url: settings.REGISTRY_URL,
-        tokens: seedTokenSource({ readSeed: () => readFile(settings.REGISTRY_JWT_SEED_FILE, 'utf8') }),
+        tokens: seedTokenSource({ readSeed: parts.readSeed }),
         dispatcher: this.#dispatcher,
       }),
       answers: this.#prober,
