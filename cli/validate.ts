@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readDeclaration, type DeclarationFault, type Found } from '../operator/records/declaration.ts';
-import { MAX_FILE_BYTES, parse } from '../operator/records/directory.ts';
+import { MAX_DOCUMENT_BYTES, parse } from '../operator/records/document.ts';
 import { CliError, exit, type ExitCode } from './exit.ts';
 import { faultLine } from './status.ts';
 import { safe, shownPath, type Terminal } from './terminal.ts';
@@ -83,7 +83,8 @@ function read(path: string): Found {
     // a pipe would be waited for
     if (!stats.isFile()) return { unusable: 'Unreadable', message: 'it is not a regular file' };
     const { size } = stats;
-    if (size > MAX_FILE_BYTES) return { unusable: 'TooLarge', message: `it has ${size} bytes; a registry takes at most ${MAX_FILE_BYTES}` };
+    if (size > MAX_DOCUMENT_BYTES)
+      return { unusable: 'TooLarge', message: `it has ${size} bytes; a registry takes at most ${MAX_DOCUMENT_BYTES}` };
     return parse(readFileSync(path));
   } catch (error) {
     return { unusable: 'Unreadable', message: `it cannot be read: ${error instanceof Error ? error.message : String(error)}` };

@@ -9,14 +9,17 @@ import { seedTokenSource } from '../lib/registry-api/token.ts';
 import type { OperatorSettings } from './config.ts';
 import { OperatorMetrics } from './metrics.ts';
 import { DirectorySource } from './records/directory.ts';
-import { Keeper } from './records/keeper.ts';
+import { defined } from './records/defined.ts';
+import { fenced } from './records/fence.ts';
+import { Keeper, type KeeperRules } from './records/keeper.ts';
 import { probe } from './records/probe.ts';
 import { Prober, type Probe } from './records/prober.ts';
 import { Pulse } from './records/pulse.ts';
+import type { RegistryPort } from './records/registry-view.ts';
 import { Reporter } from './records/reporter.ts';
 import type { Source } from './records/source.ts';
 import { StatusFile } from './records/status-file.ts';
-import type { OperatorView } from './records/status.ts';
+import type { OperatorView, StatusSink } from './records/status.ts';
 
 /** A running operator. */
 export interface Operator {
@@ -49,7 +52,7 @@ const REPORT_SHARE = 10;
 export async function startOperator(settings: OperatorSettings, deps: OperatorDeps = {}): Promise<Operator> {
   const log = deps.log ?? createLog('operator');
   const metrics = new OperatorMetrics(deps.metrics);
-  const ca = settings.CA_FILE === undefined ? undefined : [...rootCertificates, await readFile(settings.CA_FILE, 'utf8')];
+  const ca = trusting([settings.CA_FILE === undefined ? undefined : await readFile(settings.CA_FILE, 'utf8')]);
   const file = new StatusFile(settings.STATUS_FILE);
   const reporter = new Reporter(settings.INSTALL, await file.read(), { log });
   const source = new DirectorySource({
@@ -59,19 +62,36 @@ export async function startOperator(settings: OperatorSettings, deps: OperatorDe
     ...(settings.PROBE_AUTH_DIRECTORY !== undefined && { credentials: settings.PROBE_AUTH_DIRECTORY }),
   });
   const readSeed = () => readFile(settings.REGISTRY_JWT_SEED_FILE ?? '', 'utf8');
-  return new RunningOperator({ settings, log, metrics, ca, file, reporter, source, readSeed }).start();
+  return runOperator({ settings, log, metrics, ca, sink: file, reporter, source, settingsIn: 'toolyard.json', readSeed });
 }
 
-interface Parts {
+/** What an operator is put together from. */
+export interface Parts {
   readonly settings: OperatorSettings;
   readonly log: Log;
   readonly metrics: OperatorMetrics;
+  /** certificates to trust, PEM; undefined for the system's */
   readonly ca: string[] | undefined;
-  readonly file: StatusFile;
+  readonly sink: StatusSink;
   readonly reporter: Reporter;
   readonly source: Source;
+  /** where a declaration has its settings */
+  readonly settingsIn: NonNullable<KeeperRules['settingsIn']>;
   /** the registry's signing seed */
   readonly readSeed: () => Promise<string>;
+  /** whether this process is the one that works; @default always */
+  readonly mayWrite?: () => boolean;
+}
+
+/** Starts to keep the registry equal to what a source declares. */
+export async function runOperator(parts: Parts): Promise<Operator> {
+  return new RunningOperator(parts).start();
+}
+
+/** The system's certificates, and those in these texts. */
+export function trusting(pems: readonly (string | undefined)[]): string[] | undefined {
+  const given = pems.filter((pem) => pem !== undefined);
+  return given.length === 0 ? undefined : [...rootCertificates, ...given];
 }
 
 class RunningOperator implements Operator {
@@ -110,13 +130,9 @@ class RunningOperator implements Operator {
       },
     });
     this.#keeper = new Keeper({
-      rules: rulesOf(settings),
+      rules: rulesOf(parts),
       source,
-      registry: new RegistryClient({
-        url: settings.REGISTRY_URL,
-        tokens: seedTokenSource({ readSeed: parts.readSeed }),
-        dispatcher: this.#dispatcher,
-      }),
+      registry: this.#registry(),
       answers: this.#prober,
       log,
       onChange: () => this.#report(),
@@ -127,6 +143,13 @@ class RunningOperator implements Operator {
       },
     });
     this.#view = reporter.view(this.#keeper, false);
+  }
+
+  #registry(): RegistryPort {
+    const { settings, readSeed, mayWrite } = this.#parts;
+    const tokens = seedTokenSource({ readSeed });
+    const client = new RegistryClient({ url: settings.REGISTRY_URL, tokens, dispatcher: this.#dispatcher });
+    return mayWrite === undefined ? client : fenced(client, mayWrite);
   }
 
   async start(): Promise<this> {
@@ -157,13 +180,16 @@ class RunningOperator implements Operator {
     this.#closed = true;
     for (const timer of [this.#resyncTimer, this.#dueTimer, this.#reportTimer]) clearTimeout(timer);
     this.#pulse.close();
+    // what is being written is aborted before anything is waited for
+    const kept = this.#keeper.close();
     await this.#parts.source.close();
-    await this.#keeper.close();
+    await kept;
     await this.#prober.close();
     await this.#resyncing;
     await this.#dialler.close();
     await this.#dispatcher.destroy();
     await this.#publishView();
+    await this.#parts.sink.close();
   }
 
   #resyncIn(waitMs: number): void {
@@ -194,7 +220,7 @@ class RunningOperator implements Operator {
   }
 
   async #publishView(): Promise<void> {
-    const { reporter, file, metrics, log } = this.#parts;
+    const { reporter, sink, metrics, log } = this.#parts;
     const startedAt = performance.now();
     const view = reporter.view(this.#keeper, this.#prober.selfSuspicion);
     this.#view = view;
@@ -207,7 +233,7 @@ class RunningOperator implements Operator {
       }
     }
     this.#reportTook = performance.now() - startedAt;
-    await file.write(view).then(
+    await sink.write(view).then(
       () => this.#noteWritten(undefined),
       (error: NodeJS.ErrnoException) => this.#noteWritten(error),
     );
@@ -230,8 +256,9 @@ class RunningOperator implements Operator {
   }
 }
 
-function rulesOf(settings: OperatorSettings) {
+function rulesOf({ settings, settingsIn }: Parts): KeeperRules {
   return {
+    settingsIn,
     install: settings.INSTALL,
     publishEndpoint: settings.PUBLISH_ENDPOINT,
     endpoints: settings.ENDPOINTS,
@@ -254,12 +281,12 @@ class Dialler {
 
   readonly probe: Probe = async (address, signal) => {
     const { timeoutMs } = this.#options;
-    const credentials = address.auth === undefined ? undefined : await this.#source.credentials(address.auth);
-    const dispatcher = this.#agent(address.namespace);
-    const verdict = await probe(address, { dispatcher, timeoutMs, signal, ...(credentials !== undefined && { credentials }) });
-    if (verdict.is !== 'auth-required' || address.auth === undefined) return verdict;
-    const sent = credentials?.origin === new URL(address.url).origin;
-    return { ...verdict, credentials: sent ? 'refused' : 'missing' };
+    const given = address.auth === undefined ? undefined : await this.#source.credentials(address.auth);
+    const credentials = typeof given === 'object' ? { credentials: given } : {};
+    const verdict = await probe(address, { dispatcher: this.#agent(address.namespace), timeoutMs, signal, ...credentials });
+    if (verdict.is !== 'auth-required' || given === undefined) return verdict;
+    if (typeof given === 'string') return { ...verdict, credentials: given };
+    return { ...verdict, credentials: given.origin === new URL(address.url).origin ? 'refused' : 'elsewhere' };
   };
 
   async close(): Promise<void> {
@@ -267,10 +294,11 @@ class Dialler {
   }
 
   #agent(namespace: string): Agent {
+    const known = this.#agents.get(namespace);
+    if (known !== undefined) return known;
     const { ca, timeoutMs } = this.#options;
-    const agent =
-      this.#agents.get(namespace) ??
-      guardedAgent(this.#source.addressPolicy(namespace), { connectTimeoutMs: timeoutMs, ...(ca !== undefined && { ca }) });
+    const { policy, resolve } = this.#source.network(namespace);
+    const agent = guardedAgent(policy, { connectTimeoutMs: timeoutMs, ...defined({ ca, resolve }) });
     this.#agents.set(namespace, agent);
     return agent;
   }

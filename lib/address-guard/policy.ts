@@ -71,6 +71,11 @@ export function isAddressBlock(text: string): boolean {
   return parseCidr(text) !== undefined;
 }
 
+/** Whether one of these exceptions names this host. */
+export function allowsHost(allow: readonly string[], host: string): boolean {
+  return allow.some((entry) => parseCidr(entry) === undefined && isNamed(host, nameOf(entry)));
+}
+
 /** The host of a URL as policies see it: lower case, no brackets, no trailing dots. */
 export function policyHost(hostname: string): string {
   return hostname

@@ -1,3 +1,5 @@
+import type { NoCredentials } from './source.ts';
+
 /** What one probe found. Only protocol facts: nothing that the other side wrote is repeated, save the names of its tools. */
 export type Verdict = { readonly is: 'answers'; readonly protocol: string; readonly tools: ToolInventory } | AuthRequired | Failure;
 
@@ -6,7 +8,7 @@ export interface AuthRequired {
   readonly is: 'auth-required';
   readonly status: 401 | 403;
   /** what became of the credentials that the declaration names; absent when it names none */
-  readonly credentials?: 'missing' | 'refused';
+  readonly credentials?: NoCredentials | 'elsewhere' | 'refused';
 }
 
 export interface Failure {

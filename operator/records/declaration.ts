@@ -21,7 +21,7 @@ export interface Settings {
 
 /** One thing wrong with a declaration: where, and what to do. */
 export interface DeclarationFault {
-  /** JSON path in server.json, or `toolyard.json: <path>`; '' is the whole document */
+  /** JSON path in server.json, or `toolyard.json: <path>`, or `annotation toolyard.dev/<key>`; '' is the whole document */
   readonly path: string;
   readonly message: string;
 }
@@ -79,6 +79,8 @@ export interface ReadingRules {
   readonly publishEndpoint: boolean;
   /** name of a record to endpoint; stronger than the declaration's own */
   readonly endpoints: Readonly<Record<string, string>>;
+  /** where settings are written; @default a file toolyard.json beside server.json */
+  readonly settingsIn?: 'toolyard.json' | 'annotations';
 }
 
 const httpUrl = z
@@ -107,6 +109,11 @@ export const settingsSchema = z
     ...(adopt !== undefined && { adopt }),
   }));
 
+/** Before the key of each setting that is an annotation. */
+export const ANNOTATION_PREFIX = 'toolyard.dev/';
+
+const settingKeys = ['endpoint', 'probe', 'probe-auth', 'on-delete', 'adopt'] as const;
+
 /** Understands one declaration: every fault of document and settings at once. Pure and total: any parsed JSON gets an answer. */
 export function readDeclaration(raw: RawDeclaration, rules: ReadingRules): Declaration {
   const { source, namespace, createdAt } = raw;
@@ -114,7 +121,7 @@ export function readDeclaration(raw: RawDeclaration, rules: ReadingRules): Decla
 }
 
 function wishOf(raw: RawDeclaration, rules: ReadingRules): Wish {
-  const { settings, faults: settingsFaults } = readSettings(raw.settings);
+  const { settings, faults: settingsFaults } = readSettings(raw.settings, rules);
   const known = settings === undefined ? {} : { settings };
   if (!('value' in raw.document)) {
     const { unusable: reason, message } = raw.document;
@@ -134,7 +141,7 @@ function record(document: ServerJson, own: Settings, rules: ReadingRules & { sou
   const settings = endpoint === undefined ? own : { ...own, endpoint };
   if (own.endpoint !== undefined && preferredRemote(document) === undefined) {
     const message = 'there is no remote in server.json that this address could stand in for';
-    return { ...invalidSettings([{ path: 'toolyard.json: endpoint', message }]), name, version };
+    return { ...invalidSettings([{ path: settingPath('endpoint', rules), message }]), name, version };
   }
   const published = publishable(document, settings, rules);
   const tooMuch = sizeFaults(published);
@@ -153,40 +160,47 @@ function digestOf(document: ServerJson): string {
 }
 
 function invalidSettings(faults: readonly DeclarationFault[]): Unusables {
-  return { is: 'unusable', reason: 'InvalidSettings', message: summary('toolyard.json', faults), faults };
+  return { is: 'unusable', reason: 'InvalidSettings', message: summary('the settings', faults), faults };
 }
 
-function readSettings(found: Found): { settings?: Settings; faults: readonly DeclarationFault[] } {
-  if (!('value' in found)) return { faults: [{ path: 'toolyard.json', message: found.message }] };
+function readSettings(found: Found, rules: ReadingRules): { settings?: Settings; faults: readonly DeclarationFault[] } {
+  if (!('value' in found)) return { faults: [{ path: settingPath('', rules), message: found.message }] };
   const parsed = settingsSchema.safeParse(found.value);
   if (parsed.success) return { settings: parsed.data, faults: [] };
-  return { faults: parsed.error.issues.flatMap(settingsFaults) };
+  return { faults: parsed.error.issues.flatMap((issue) => settingsFaults(issue, rules)) };
 }
 
-function settingsFaults(issue: z.core.$ZodIssue): DeclarationFault[] {
-  const at = (path: string): string => (path === '' ? 'toolyard.json' : `toolyard.json: ${path}`);
+function settingsFaults(issue: z.core.$ZodIssue, rules: ReadingRules): DeclarationFault[] {
   if (issue.code === 'unrecognized_keys') {
-    const known = 'endpoint, probe, probe-auth, on-delete, adopt';
-    return issue.keys.map((key) => ({ path: at(key), message: `unknown setting; known are ${known}` }));
+    const known = settingKeys.join(', ');
+    return issue.keys.map((key) => ({ path: settingPath(key, rules), message: `unknown setting; known are ${known}` }));
   }
-  return [{ path: at(issue.path.reduce<string>(joinPath, '')), message: issue.message }];
+  return [{ path: settingPath(issue.path.reduce<string>(joinPath, ''), rules), message: issue.message }];
+}
+
+/** Where a setting is written, for whoever has to correct it. */
+function settingPath(key: string, { settingsIn = 'toolyard.json' }: ReadingRules): string {
+  if (settingsIn === 'annotations') return key === '' ? 'annotations' : `annotation ${ANNOTATION_PREFIX}${key}`;
+  return key === '' ? settingsIn : `${settingsIn}: ${key}`;
 }
 
 /** What the registry would refuse, and a mark that is not the author's to set. */
-function faultsOf(document: unknown, { publishEndpoint }: ReadingRules): DeclarationFault[] {
+function faultsOf(document: unknown, rules: ReadingRules): DeclarationFault[] {
+  const { publishEndpoint } = rules;
   const strict = validateServerJson(document);
   const faults = publishEndpoint ? strict.filter(({ path }) => !isOnThisMachine(remoteUrlAt(document, path))) : strict;
-  const shown = faults.map((fault) => ({ path: fault.path, message: withAdvice(fault, publishEndpoint) }));
+  const shown = faults.map((fault) => ({ path: fault.path, message: withAdvice(fault, rules) }));
   const marked = !nestsDeeperThan(document, MAX_NESTING) && hasOwnMark(foldDocument(document));
   return marked ? [...shown, { path: markPath, message: 'this key is set by toolyard alone: remove it' }] : shown;
 }
 
 const markPath = `_meta.${PUBLISHER_META}.${STAMP_KEY}`;
 
-function withAdvice({ path, message, reference }: Fault, localRemotes: boolean): string {
+function withAdvice({ path, message, reference }: Fault, { publishEndpoint, settingsIn = 'toolyard.json' }: ReadingRules): string {
   if (!isRemoteUrlPath(path) || reference === undefined) return message;
-  const taken = localRemotes ? 'https, and http on this machine, are taken' : 'a registry takes public https addresses only';
-  return `${message} (${taken}; an address that is good here alone goes into toolyard.json as "endpoint")`;
+  const taken = publishEndpoint ? 'https, and http on this machine, are taken' : 'a registry takes public https addresses only';
+  const place = settingsIn === 'annotations' ? `the annotation ${ANNOTATION_PREFIX}endpoint` : 'toolyard.json as "endpoint"';
+  return `${message} (${taken}; an address that is good here alone goes into ${place})`;
 }
 
 function isRemoteUrlPath(path: string): boolean {

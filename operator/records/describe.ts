@@ -137,7 +137,11 @@ function answering(verdict: Exclude<Verdict, Failure>): Draft {
 
 const authAdvice = {
   none: 'to have it checked behind them, set probe-auth',
-  missing: 'those that probe-auth names are not there, or not for this origin',
+  missing: 'those that probe-auth names are not there, or lack authorization or origin',
+  forbidden:
+    'the operator may not read the Secret that probe-auth names: a Role in this namespace has to let its ServiceAccount get Secrets of that one name',
+  withheld: 'the Secret that probe-auth names lacks the label toolyard.dev/probe-auth=true, by which it agrees to be sent',
+  elsewhere: 'those that probe-auth names are for another origin',
   refused: 'those that probe-auth names are not accepted',
 } as const;
 

@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RawDeclaration } from './declaration.ts';
-import { DirectorySource, MAX_FILE_BYTES } from './directory.ts';
+import { DirectorySource } from './directory.ts';
+import { MAX_DOCUMENT_BYTES } from './document.ts';
 import type { Snapshot } from './source.ts';
 
 let root: string;
@@ -106,7 +107,7 @@ test.each([
   ['nothing', '', 'InvalidJson'],
   ['no UTF-8', new Uint8Array([0x22, 0xff, 0x22]), 'InvalidJson'],
   ['5 MB', `"${'x'.repeat(5_000_000)}"`, 'TooLarge'],
-  ['one byte too many', `"${'x'.repeat(MAX_FILE_BYTES - 1)}"`, 'TooLarge'],
+  ['one byte too many', `"${'x'.repeat(MAX_DOCUMENT_BYTES - 1)}"`, 'TooLarge'],
 ])('a file with %s is there, but unusable', async (_what, content, unusable) => {
   await putOld('a', content);
   await putOld('b', '{}');
@@ -175,8 +176,8 @@ test('credentials are files of their own, and one that is malformed is none', as
   await writeFile(join(root, 'auth', 'weather.json'), '{"authorization":"Bearer x","origin":"https://weather.example/"}');
   await writeFile(join(root, 'auth', 'broken.json'), '{"authorization":"Bearer x"}');
   expect(await source.credentials({ name: 'weather' })).toEqual({ authorization: 'Bearer x', origin: 'https://weather.example' });
-  expect(await source.credentials({ name: 'broken' })).toBeUndefined();
-  expect(await source.credentials({ name: 'absent' })).toBeUndefined();
+  expect(await source.credentials({ name: 'broken' })).toBe('missing');
+  expect(await source.credentials({ name: 'absent' })).toBe('missing');
 });
 
 test('a broken file from the future is a broken file after a while, and others are complete without it', async () => {
@@ -192,5 +193,5 @@ test('a broken file from the future is a broken file after a while, and others a
 test('credentials that are a pipe are none, and nobody waits for them', async () => {
   await mkdir(join(root, 'auth'));
   execFileSync('mkfifo', [join(root, 'auth', 'weather.json')]);
-  expect(await source.credentials({ name: 'weather' })).toBeUndefined();
+  expect(await source.credentials({ name: 'weather' })).toBe('missing');
 });

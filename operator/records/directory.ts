@@ -5,9 +5,10 @@ import { watch, type FSWatcher } from 'chokidar';
 import { z } from 'zod';
 import { anythingButLinkLocal, type AddressPolicy } from '../../lib/address-guard/policy.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Found, RawDeclaration, Unusable } from './declaration.ts';
+import type { Found, RawDeclaration } from './declaration.ts';
+import { MAX_DOCUMENT_BYTES, parse, unusable } from './document.ts';
 import type { Credentials } from './probe.ts';
-import type { Snapshot, Source } from './source.ts';
+import type { Network, NoCredentials, Snapshot, Source } from './source.ts';
 
 export interface DirectoryOptions {
   /** holds `<any>/server.json` and, beside it, `toolyard.json` */
@@ -18,9 +19,6 @@ export interface DirectoryOptions {
   readonly allow?: readonly string[];
   readonly log: Log;
 }
-
-/** What the registry takes at most as a request, so no larger file can be a record. */
-export const MAX_FILE_BYTES = 1024 * 1024;
 
 /** Files are read this long after an event, so that a copied directory is read once. */
 const SETTLE_MS = 20;
@@ -89,20 +87,20 @@ export class DirectorySource implements Source {
     return NAMESPACE;
   }
 
-  addressPolicy(): AddressPolicy {
-    return this.#policy;
+  network(): Network {
+    return { policy: this.#policy };
   }
 
-  async credentials({ name }: { name: string }): Promise<Credentials | undefined> {
+  async credentials({ name }: { name: string }): Promise<Credentials | NoCredentials> {
     const { credentials: directory, log } = this.#options;
-    if (directory === undefined) return undefined;
+    if (directory === undefined) return 'missing';
     try {
       const { authorization, origin } = credentialsFile.parse(await readJson(join(directory, `${name}.json`)));
       return { authorization, origin: new URL(origin).origin };
     } catch {
       // the error may quote the file
       log.warn({ name }, 'credentials for a probe cannot be read: a JSON file with authorization and origin is needed');
-      return undefined;
+      return 'missing';
     }
   }
 
@@ -248,8 +246,8 @@ async function readHandle(file: FileHandle, known: Remembered | undefined): Prom
   if (known?.look === look) return { ...known, young: false };
   const createdAt = birthtimeMs > 0 ? birthtimeMs : mtimeMs;
   if (!stats.isFile()) return { look, createdAt, young: false, found: unusable('Unreadable', 'it is not a regular file') };
-  if (size > MAX_FILE_BYTES) {
-    const message = `it has ${size} bytes; a registry takes at most ${MAX_FILE_BYTES}: is it the right file?`;
+  if (size > MAX_DOCUMENT_BYTES) {
+    const message = `it has ${size} bytes; a registry takes at most ${MAX_DOCUMENT_BYTES}: is it the right file?`;
     return { look, createdAt, young: false, found: unusable('TooLarge', message) };
   }
   const found = parse(await readBounded(file));
@@ -270,7 +268,7 @@ async function readJson(path: string): Promise<unknown> {
 }
 
 async function readBounded(file: FileHandle): Promise<Buffer> {
-  const buffer = Buffer.alloc(MAX_FILE_BYTES + 1);
+  const buffer = Buffer.alloc(MAX_DOCUMENT_BYTES + 1);
   let length = 0;
   while (length < buffer.length) {
     const { bytesRead } = await file.read(buffer, length, buffer.length - length, length);
@@ -278,27 +276,6 @@ async function readBounded(file: FileHandle): Promise<Buffer> {
     length += bytesRead;
   }
   return buffer.subarray(0, length);
-}
-
-/** JSON in UTF-8, or what is wrong with it, in the parser's words. */
-export function parse(bytes: Uint8Array): Found {
-  if (bytes.byteLength > MAX_FILE_BYTES) return unusable('TooLarge', `it has more than ${MAX_FILE_BYTES} bytes`);
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return unusable('InvalidJson', 'it is not JSON: the text is not in UTF-8');
-  }
-  if (text.trim() === '') return unusable('InvalidJson', 'it is empty');
-  try {
-    return { value: JSON.parse(text) };
-  } catch (error) {
-    return unusable('InvalidJson', `it is not JSON: ${error instanceof Error ? error.message : 'unreadable'}`);
-  }
-}
-
-function unusable(reason: Unusable, message: string): Found {
-  return { unusable: reason, message };
 }
 
 function isSame(a: Snapshot, b: Snapshot | undefined): boolean {

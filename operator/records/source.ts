@@ -1,3 +1,4 @@
+import type { Resolve } from '../../lib/address-guard/guard.ts';
 import type { AddressPolicy } from '../../lib/address-guard/policy.ts';
 import type { RawDeclaration } from './declaration.ts';
 import type { Credentials } from './probe.ts';
@@ -10,6 +11,19 @@ export interface Snapshot {
   readonly incomplete?: string;
 }
 
+/**
+ * Why there are no credentials: `missing`, or without what they need; `forbidden` to the operator; `withheld`, since they do not say that they
+ * are for probing.
+ */
+export type NoCredentials = 'missing' | 'forbidden' | 'withheld';
+
+/** What the address guard needs. */
+export interface Network {
+  readonly policy: AddressPolicy;
+  /** @default as the system does */
+  readonly resolve?: Resolve;
+}
+
 /** Where declarations come from: a directory here, ConfigMaps in a cluster. */
 export interface Source {
   /** Starts to watch. `changed` gets the first snapshot and every later one. */
@@ -18,9 +32,8 @@ export interface Source {
   namespaceOf(source: string): string;
   /** the namespace that toolyard's own names belong to */
   readonly installNamespace: string;
-  /** which addresses a declaration of this namespace may have probed */
-  addressPolicy(namespace: string): AddressPolicy;
-  /** @returns undefined when there are none of that name, or they are not meant for probing */
-  credentials(auth: NonNullable<Address['auth']>): Promise<Credentials | undefined>;
+  /** which addresses a declaration of this namespace may have probed, and how names become addresses */
+  network(namespace: string): Network;
+  credentials(auth: NonNullable<Address['auth']>): Promise<Credentials | NoCredentials>;
   close(): Promise<void>;
 }

@@ -1,33 +1,16 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { conditionTypes, type OperatorView } from './status.ts';
+import { earlierStatus, type OperatorView, type StatusSink } from './status.ts';
 
 /** What is used of an earlier status. Somebody may have changed the file, or an operator of another version written it. */
 const earlierView = z.looseObject({
   version: z.literal(1),
-  declarations: z.array(
-    z.looseObject({
-      source: z.string(),
-      name: z.string(),
-      version: z.string(),
-      conditions: z.array(
-        z.looseObject({
-          type: z.enum(conditionTypes),
-          status: z.enum(['True', 'False', 'Unknown']),
-          reason: z.string(),
-          message: z.string(),
-          lastTransitionTime: z.iso.datetime(),
-        }),
-      ),
-      faults: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-      tools: z.object({ count: z.number(), digest: z.string(), names: z.array(z.string()) }).optional(),
-    }),
-  ),
+  declarations: z.array(earlierStatus),
 });
 
 /** Keeps one file equal to what the operator knows: written as a whole, and only when something changed. */
-export class StatusFile {
+export class StatusFile implements StatusSink {
   readonly #path: string;
   #written = '';
   #wanted: OperatorView | undefined;
@@ -58,6 +41,10 @@ export class StatusFile {
       this.#writing = undefined;
     });
     return this.#writing;
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
   }
 
   async #drain(): Promise<void> {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { UnreadableRecord } from '../../lib/registry-api/answers.ts';
 import type { ToolInventory } from './answers.ts';
 import type { DeclarationFault } from './declaration.ts';
@@ -47,6 +48,24 @@ export interface DeclarationStatus {
   readonly onDelete?: Exclude<OnDelete, 'delete'>;
 }
 
+/** What is used of an earlier status. Somebody may have changed it, or an operator of another version written it. */
+export const earlierStatus = z.looseObject({
+  source: z.string(),
+  name: z.string(),
+  version: z.string(),
+  conditions: z.array(
+    z.looseObject({
+      type: z.enum(conditionTypes),
+      status: z.enum(['True', 'False', 'Unknown']),
+      reason: z.string(),
+      message: z.string(),
+      lastTransitionTime: z.iso.datetime(),
+    }),
+  ),
+  faults: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  tools: z.object({ count: z.number(), digest: z.string(), names: z.array(z.string()) }).optional(),
+});
+
 export interface RegistryState {
   readonly url: string;
   readonly state: 'up' | 'down';
@@ -77,6 +96,14 @@ export interface OperatorView {
   readonly selfSuspicion?: true;
   /** by source */
   readonly declarations: readonly DeclarationStatus[];
+}
+
+/** Where the operator shows what it knows: one file, or each ConfigMap for itself. */
+export interface StatusSink {
+  /** Shows this view, or a later one. A file is written by the time this resolves. @throws when that is not possible */
+  write(view: OperatorView): Promise<void>;
+  /** Resolves when nothing is being written any more. */
+  close(): Promise<void>;
 }
 
 /** A status before it is known since when its answers are what they are. */
@@ -140,6 +167,7 @@ export interface StatusEvent {
   readonly source: string;
   readonly name: string;
   readonly type: 'Normal' | 'Warning';
+  readonly about: Condition['type'];
   readonly reason: string;
   readonly message: string;
 }
@@ -154,6 +182,7 @@ export function eventsBetween(before: DeclarationStatus | undefined, after: Decl
     const { source, name } = after;
     const faults = condition.type === 'Accepted' ? (after.faults ?? []).map(({ path, message }) => `${path}: ${message}`).join('; ') : '';
     const message = cut(faults === '' ? condition.message : faults, MAX_EVENT);
-    return [{ source, name, type: condition.status === 'False' ? 'Warning' : 'Normal', reason: condition.reason, message }];
+    const type = condition.status === 'False' ? 'Warning' : 'Normal';
+    return [{ source, name, type, about: condition.type, reason: condition.reason, message }];
   });
 }

@@ -66,6 +66,12 @@ function networkFailure(error: unknown): Failure {
   }
   if (chain.some(({ name }) => name === 'HTTPParserError')) return fails('NotMcp', 'something answers there, but not HTTP');
   const code = chain.map(codeOf).find((text) => text !== '') ?? 'no reason given';
+  if (code === 'SERVICES_UNREAD') {
+    return fails(
+      'NameNotResolved',
+      'its host name cannot be resolved: the operator could not read the Services of that namespace; its log says why',
+    );
+  }
   if (NAME_CODES.has(code)) return fails('NameNotResolved', `its host name cannot be resolved (${code})`);
   if (REFUSED_CODES.has(code)) return fails('ConnectionRefused', `nothing listens at its address (${code}): is the server running?`);
   if (TLS_CODES.test(code))
