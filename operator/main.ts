@@ -4,12 +4,14 @@ import { startHttpHost } from '../lib/http-host/host.ts';
 import { runProcess } from '../lib/http-host/process.ts';
 import { createLog } from '../lib/log.ts';
 import { config } from './config.ts';
-import { startOperator } from './operator.ts';
 
 await runProcess('operator', config, async (settings) => {
   const log = createLog('operator', settings.LOG_LEVEL);
   const metrics = new Registry();
-  const operator = await startOperator(settings, { log, metrics });
+  const operator =
+    settings.SOURCE === 'configmaps'
+      ? await (await import('./cluster.ts')).startClusterOperator(settings, { log, metrics })
+      : await (await import('./operator.ts')).startOperator(settings, { log, metrics });
   return startHttpHost({
     part: 'operator',
     settings,

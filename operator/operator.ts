@@ -54,7 +54,7 @@ export async function startOperator(settings: OperatorSettings, deps: OperatorDe
   const metrics = new OperatorMetrics(deps.metrics);
   const ca = trusting([settings.CA_FILE === undefined ? undefined : await readFile(settings.CA_FILE, 'utf8')]);
   const file = new StatusFile(settings.STATUS_FILE);
-  const reporter = new Reporter(settings.INSTALL, await file.read(), { log });
+  const reporter = new Reporter(settings.INSTALL, (await file.read())?.declarations ?? [], { log });
   const source = new DirectorySource({
     directory: settings.SOURCE_DIRECTORY,
     allow: settings.PROBE_ALLOW,

@@ -4,8 +4,8 @@ import type { Log } from '../log.ts';
 import { answerJson, pathOf } from './answer.ts';
 import type { HttpLimits } from './limits.ts';
 
-/** Whether a process can do its job now; the reason says what to do about it. */
-export type Readiness = { ready: true } | { ready: false; reason: string };
+/** Whether a process can do its job now; the reason says what to do about it, the note what its job is now when that may change. */
+export type Readiness = { ready: true; note?: string } | { ready: false; reason: string };
 
 /** What a host serves. */
 export interface Served {

@@ -72,7 +72,7 @@ export class Reflector<T extends KubeObject, Kept> {
 
   /** Resolves when the first list succeeded or failed. */
   async start(): Promise<void> {
-    this.#running ??= this.#run();
+    this.#running ??= this.#run().finally(() => this.#tried.resolve());
     await this.#tried.promise;
   }
 
@@ -93,8 +93,6 @@ export class Reflector<T extends KubeObject, Kept> {
       } catch (error) {
         if (signal.aborted) break;
         await this.#recover(error);
-      } finally {
-        this.#tried.resolve();
       }
     }
   }
@@ -124,6 +122,7 @@ export class Reflector<T extends KubeObject, Kept> {
     this.#synced = true;
     if (first) log.info({ path, objects: listed.size }, 'the collection was read in full');
     this.#works(changed, first);
+    this.#tried.resolve();
   }
 
   async #watch(): Promise<void> {

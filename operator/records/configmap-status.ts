@@ -16,6 +16,8 @@ export interface ConfigMapStatusOptions {
   /** what an Event about the operator itself is attached to */
   readonly self: Regarding;
   readonly log: Log;
+  /** whether this process is the one that works */
+  readonly mayWrite: () => boolean;
   readonly onWrite?: (outcome: 'done' | 'conflict' | 'failed') => void;
   /** wait after the first change of many; @default 250 */
   readonly settleMs?: number;
@@ -51,6 +53,7 @@ export class ConfigMapStatus implements StatusSink {
   #dirty = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #suspicious = false;
+  #closed = false;
 
   constructor(options: ConfigMapStatusOptions) {
     this.#options = options;
@@ -69,21 +72,22 @@ export class ConfigMapStatus implements StatusSink {
     options.source.onConfigMaps((sources) => this.#later(sources));
   }
 
-  async write({ declarations, selfSuspicion = false }: OperatorView): Promise<void> {
+  async write({ declarations, selfSuspicion }: OperatorView): Promise<void> {
     const before = this.#statuses;
     this.#statuses = new Map(declarations.map((status) => [status.source, status]));
     this.#later(declarations.filter((status) => before.get(status.source) !== status).map(({ source }) => source));
-    this.#suspect(selfSuspicion);
+    this.#suspect(selfSuspicion === true);
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     clearTimeout(this.#timer);
     await this.#queue.close();
   }
 
   #later(sources: Iterable<string>): void {
     for (const source of sources) this.#dirty.add(source);
-    if (this.#dirty.size === 0) return;
+    if (this.#dirty.size === 0 || this.#closed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       const due = this.#dirty;
@@ -117,18 +121,25 @@ export class ConfigMapStatus implements StatusSink {
     if (status === undefined || plan === undefined) return;
     const last = this.#written.get(source);
     const before = last?.over === there ? last.status : statusIn(source, there.status);
-    try {
-      await this.#apply(source, there.uid, plan, signal);
-      this.#options.onWrite?.('done');
-      this.#tell(there, before, status);
-    } catch (error) {
-      if (signal.aborted) return;
-      // it is gone, another one has its name, or somebody took a field: each of them shows in the ConfigMap itself
-      if (!isKubeError(error, 'conflict', 'not-found', 'invalid')) throw error;
-      this.#options.onWrite?.('conflict');
-      this.#options.log.info({ source, reason: error.message }, 'a status was not written: the ConfigMap is another one by now');
-    }
+    const done = await this.#try(there, plan, signal);
+    if (signal.aborted) return;
+    if (done) this.#tell(there, before, status);
     this.#written.set(source, { over: there, status, text: textOf(plan) });
+  }
+
+  /** @returns false when the ConfigMap is gone, another one has its name, or somebody took a field: each of them shows in the ConfigMap itself */
+  async #try({ raw: { source }, uid }: DeclaredConfigMap, plan: Showing, signal: AbortSignal): Promise<boolean> {
+    const { onWrite, log } = this.#options;
+    try {
+      await this.#apply(source, uid, plan, signal);
+      onWrite?.('done');
+      return true;
+    } catch (error) {
+      if (signal.aborted || !isKubeError(error, 'conflict', 'not-found', 'invalid')) throw error;
+      onWrite?.('conflict');
+      log.info({ source, reason: error.message }, 'a status was not written: the ConfigMap is not as it was');
+      return false;
+    }
   }
 
   async #apply(
@@ -137,6 +148,7 @@ export class ConfigMapStatus implements StatusSink {
     { annotations, labels }: Pick<Showing, 'annotations' | 'labels'>,
     signal: AbortSignal,
   ): Promise<void> {
+    if (!this.#options.mayWrite()) throw new Error('nothing is written: this process may no longer be the one that works');
     const [namespace = '', name = ''] = source.split('/');
     // with the uid, a ConfigMap that was deleted meanwhile is not made anew
     const metadata = { name, namespace, uid, annotations, labels };

@@ -57,8 +57,9 @@ export class ConfigMapSource implements Source {
     this.#services = new Map(serviceScopes.map((scope) => [scope ?? EVERYWHERE, this.#reflectServices(scope)]));
   }
 
-  /** What an earlier operator wrote. Resolves when everything was read, or could not be. */
-  async open(): Promise<readonly DeclarationStatus[]> {
+  /** What an earlier operator wrote. Resolves when everything was read, or could not be, or the signal ends the waiting. */
+  async open(signal: AbortSignal): Promise<readonly DeclarationStatus[]> {
+    signal.addEventListener('abort', () => void this.close(), { once: true });
     await Promise.all([...this.#configMaps, ...this.#services.values()].map((reflector) => reflector.start()));
     return [...this.#all()].flatMap(([source, { status }]) => statusIn(source, status) ?? []);
   }

@@ -186,7 +186,7 @@ test('records that cannot be read are told when that changes, not each time', as
   const { registry, install } = setUp();
   await registry.port('stranger').publish(serverJson(NAME, '9.9.9'));
   const lines: string[] = [];
-  const reporter = new Reporter('toolyard', undefined, { log: pino({ level: 'info' }, { write: (line) => lines.push(line) }) });
+  const reporter = new Reporter('toolyard', [], { log: pino({ level: 'info' }, { write: (line) => lines.push(line) }) });
   registry.obscured.set('9.9.9', 'named');
   for (let round = 0; round < 3; round += 1) {
     await install.pass(1000);

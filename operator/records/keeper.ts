@@ -58,7 +58,7 @@ const UNKNOWN: ReadonlySet<string> = new Set(['unavailable', 'timeout', 'rate-li
 
 /** What an operator can do about a refused token, which lives for minutes only. */
 const ON_TOKENS =
-  ': REGISTRY_JWT_SEED_FILE must hold the seed that the registry runs with, and the clocks of both may differ by 4 minutes at most';
+  ': REGISTRY_JWT_SEED_FILE, or the Secret in its place, must hold the seed that the registry runs with, and the clocks of both may differ by 4 minutes at most';
 
 /** What else than a write can fail for one name. */
 const READING = 'reading';

@@ -19,11 +19,11 @@ export class Reporter {
   #unreadable = '';
 
   /** @param before what an earlier operator knew: its times of transition stay */
-  constructor(install: string, before: OperatorView | undefined, { log, now = Date.now }: { log: Log; now?: () => number }) {
+  constructor(install: string, before: readonly DeclarationStatus[], { log, now = Date.now }: { log: Log; now?: () => number }) {
     this.#install = install;
     this.#log = log;
     this.#now = now;
-    this.#inherited = new Map((before?.declarations ?? []).map((status) => [status.source, status]));
+    this.#inherited = new Map(before.map((status) => [status.source, status]));
     this.#statuses = new Map(this.#inherited);
   }
 
