@@ -174,7 +174,7 @@ export class Reflector<T extends KubeObject, Kept> {
     const { path, onRestart, log } = this.#options;
     if (!(thrown instanceof KubeError)) log.error({ err: thrown, path }, 'reading a collection broke; it is read again');
     const error = thrown instanceof KubeError ? thrown : new KubeError('protocol', String(thrown));
-    const relist = mustRelist(error);
+    const relist = mustRelist(error, this.#failures);
     if (relist) this.#resourceVersion = undefined;
     onRestart?.(relist ? 'list' : 'watch', error.code);
     // that happens to whoever was away for long
@@ -203,7 +203,12 @@ function isSame(a: unknown, b: unknown): boolean {
   return b !== undefined && JSON.stringify(a) === JSON.stringify(b);
 }
 
+/** An API server that starts, or is busy, says so for a while; one that never says anything else may be asked the wrong thing. */
+const PATIENCE = 3;
+
 /** A lost connection goes on where it was, as does one that was not let in; after any answer that refuses to go on, all is listed again. */
-function mustRelist({ code, status }: KubeError): boolean {
-  return code === 'protocol' || (status !== undefined && !['busy', 'unauthorized', 'forbidden'].includes(code));
+function mustRelist({ code, status }: KubeError, failures: number): boolean {
+  if (status === undefined) return code === 'protocol';
+  if (code === 'busy' || code === 'unauthorized' || code === 'forbidden') return false;
+  return (code !== 'unavailable' && code !== 'timeout') || failures >= PATIENCE;
 }

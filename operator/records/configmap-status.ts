@@ -151,7 +151,7 @@ export class ConfigMapStatus implements StatusSink {
     if (!this.#options.mayWrite()) throw new Error('nothing is written: this process may no longer be the one that works');
     const [namespace = '', name = ''] = source.split('/');
     // with the uid, a ConfigMap that was deleted meanwhile is not made anew
-    const metadata = { name, namespace, uid, annotations, labels };
+    const metadata = { name, namespace, uid, ...filled({ annotations, labels }) };
     const fields: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
     await this.#options.client.apply(objectPath(paths.configMaps(namespace), name), fields, { fieldManager: FIELD_MANAGER, signal });
   }
@@ -210,6 +210,11 @@ export class ConfigMapStatus implements StatusSink {
       });
     }
   }
+}
+
+/** Whoever applies an empty map owns the whole of it. */
+function filled<T extends Readonly<Record<string, object>>>(maps: T): Partial<T> {
+  return Object.fromEntries(Object.entries(maps).filter(([, map]) => Object.keys(map).length > 0)) as Partial<T>;
 }
 
 function textOf({ annotations, labels }: Showing): string {

@@ -79,10 +79,13 @@ function ownField({ metadata }: ConfigMap, value: string | undefined, path: read
   return { ...(value !== undefined && { value }), ...(foreign !== undefined && { foreign }) };
 }
 
+/** Whoever sets a map to empty owns all of it. */
 function owns(fields: unknown, path: readonly string[]): boolean {
   let at = fields;
-  for (const key of path) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false;
+  for (const [depth, key] of path.entries()) {
+    if (typeof at !== 'object' || at === null) return false;
+    if (depth > 1 && Object.keys(at).length === 0) return true;
+    if (!Object.hasOwn(at, key)) return false;
     at = (at as Record<string, unknown>)[key];
   }
   return true;

@@ -27,6 +27,8 @@ export interface ConfigMapSourceOptions {
 const SETTLE_MS = 20;
 /** A Secret is read again after this; a probe's interval is shorter. */
 const CREDENTIALS_KEPT_MS = 60_000;
+/** One that could not be read may be granted any moment. */
+const REFUSAL_KEPT_MS = 5_000;
 const OPT_IN_LABEL = 'toolyard.dev/probe-auth';
 /** Of namespaces that cannot be read so many are named. */
 const MOST_NAMED = 5;
@@ -40,7 +42,7 @@ export class ConfigMapSource implements Source {
   readonly #services: ReadonlyMap<string, Reflector<Service, KnownService>>;
   /** the same object for as long as what it declares is the same, whatever else of its ConfigMap changes */
   readonly #raws = new Map<string, RawDeclaration>();
-  readonly #credentials = new Map<string, { readonly found: Promise<Credentials | NoCredentials>; readonly at: number }>();
+  readonly #credentials = new Map<string, { readonly found: Promise<Credentials | NoCredentials>; readonly until: number }>();
   readonly #shownListeners = new Set<(sources: ReadonlySet<string>) => void>();
   #changed: (snapshot: Snapshot) => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -95,9 +97,13 @@ export class ConfigMapSource implements Source {
     const key = `${auth.namespace}/${auth.name}`;
     const now = performance.now();
     const kept = this.#credentials.get(key);
-    if (kept !== undefined && now - kept.at < CREDENTIALS_KEPT_MS) return kept.found;
+    if (kept !== undefined && now < kept.until) return kept.found;
     const found = this.#readCredentials(auth);
-    this.#credentials.set(key, { found, at: now });
+    const entry = { found, until: now + CREDENTIALS_KEPT_MS };
+    this.#credentials.set(key, entry);
+    void found.then((credentials) => {
+      if (typeof credentials === 'string') entry.until = now + REFUSAL_KEPT_MS;
+    });
     return found;
   }
 

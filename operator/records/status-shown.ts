@@ -48,18 +48,29 @@ export function planShowing(status: DeclarationStatus, there: DeclaredConfigMap)
   };
 }
 
-/** Answers that come by themselves in a moment are no news. */
-const passing: ReadonlySet<string> = new Set(['RegistryUnread', 'NotAsked', 'Asking', 'Publishing', 'NotAccepted']);
+/** Answers that come by themselves in a moment, or follow from another one, are no news. */
+const passing: ReadonlySet<string> = new Set([
+  'RegistryUnread',
+  'NotAsked',
+  'Asking',
+  'Publishing',
+  'Pending',
+  'NotAccepted',
+  'Unverified',
+]);
 const importance = ['Accepted', 'Published', 'Reachable', 'Advertised'] as const;
 
 /**
  * The one Event that tells what changed between two statuses of a declaration, if anything did: what is wrong before what is well, and what
- * was decided before what it follows from.
+ * was decided before what it follows from. That a declaration is valid is news only after it was not.
  */
 export function eventBetween(before: DeclarationStatus | undefined, after: DeclarationStatus): StatusEvent | undefined {
-  const news = eventsBetween(before, after).filter(({ reason }) => !passing.has(reason));
+  const wasRefused = before?.conditions.some(({ type, status }) => type === 'Accepted' && status === 'False') === true;
+  const isNews = ({ reason }: StatusEvent): boolean => !passing.has(reason) && (reason !== 'Valid' || wasRefused);
   const rank = ({ type, about }: StatusEvent): number => (type === 'Warning' ? 0 : importance.length) + importance.indexOf(about);
-  return news.toSorted((a, b) => rank(a) - rank(b))[0];
+  return eventsBetween(before, after)
+    .filter(isNews)
+    .toSorted((a, b) => rank(a) - rank(b))[0];
 }
 
 /** Tells that a server lists other tools than before. */
