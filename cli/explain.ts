@@ -1,20 +1,38 @@
 import type { DeclarationStatus } from '../operator/records/status.ts';
+import { readClusterStatus, type ClusterChoice } from './cluster.ts';
 import { CliError, exit, type ExitCode } from './exit.ts';
 import { stateDir } from './stack/state-dir.ts';
 import { conditionOf, faultLine, nameOf, readStatus } from './status.ts';
 import { safe, type Terminal } from './terminal.ts';
 
+export interface ExplainRequest {
+  readonly name: string;
+  readonly state: string;
+  /** ask a cluster instead of the state directory */
+  readonly cluster: ClusterChoice | undefined;
+}
+
 /** Says why a server is, or is not, published; the exit code tells whether it is. */
-export async function explain(request: { name: string; state: string }, terminal: Terminal): Promise<ExitCode> {
+export async function explain(request: ExplainRequest, terminal: Terminal): Promise<ExitCode> {
+  if (request.cluster !== undefined) {
+    const { url, declarations } = await readClusterStatus(request.cluster);
+    const found = matching(declarations, request.name, noConfigMap);
+    terminal.data({ cluster: url, declarations: found });
+    return explainAll(found, terminal);
+  }
   const { status, up } = readStatus(stateDir(request.state));
-  const found = matching(status.declarations, request.name);
-  if (found.length === 0) throw notDeclared(request.name, status.declarations);
+  const found = matching(status.declarations, request.name, noFile);
   terminal.data({ running: up !== undefined, updatedAt: status.updatedAt, declarations: found });
+  const code = explainAll(found, terminal);
+  if (up === undefined) terminal.line(`\ntoolyard up is not running; this is how it was at ${status.updatedAt}`);
+  return code;
+}
+
+function explainAll(found: readonly DeclarationStatus[], terminal: Terminal): ExitCode {
   for (const [i, one] of found.entries()) {
     if (i > 0) terminal.line();
     printExplanation(one, terminal);
   }
-  if (up === undefined) terminal.line(`\ntoolyard up is not running; this is how it was at ${status.updatedAt}`);
   return found.every(isPublished) ? exit.done : exit.no;
 }
 
@@ -22,17 +40,23 @@ function isPublished({ conditions }: DeclarationStatus): boolean {
   return conditionOf(conditions, 'Published')?.status === 'True';
 }
 
-/** By name, by the part of it after the slash, or by file; a name may have a declaration for each of several versions. */
-function matching(declarations: readonly DeclarationStatus[], name: string): DeclarationStatus[] {
+const noFile = 'nothing is declared: put a <any>/server.json into the catalog';
+const noConfigMap = 'nothing is declared: no ConfigMap here has the label toolyard.dev/kind=server.json';
+
+/**
+ * By name, by the part of it after the slash, by file, by ConfigMap; a name may have a declaration for each of several versions.
+ * @throws CliError `notFound` naming what is declared
+ */
+function matching(declarations: readonly DeclarationStatus[], name: string, none: string): readonly DeclarationStatus[] {
   const exact = declarations.filter((one) => one.name === name || one.source === name);
-  if (exact.length > 0) return exact;
-  return declarations.filter((one) => one.name.endsWith(`/${name}`) || one.source.endsWith(`/${name}/server.json`));
+  const found = exact.length > 0 ? exact : declarations.filter(({ name: full, source }) => endsWith(full, name) || endsWith(source, name));
+  if (found.length > 0) return found;
+  const names = [...new Set(declarations.map((one) => one.name || one.source))];
+  throw new CliError(exit.notFound, `nothing declares ${name}`, { next: names.length === 0 ? none : `declared are ${names.join(', ')}` });
 }
 
-function notDeclared(name: string, declarations: readonly DeclarationStatus[]): CliError {
-  const names = [...new Set(declarations.map((one) => one.name || one.source))];
-  const next = names.length === 0 ? 'nothing is declared: put a <any>/server.json into the catalog' : `declared are ${names.join(', ')}`;
-  return new CliError(exit.notFound, `nothing declares ${name}`, { next });
+function endsWith(path: string, name: string): boolean {
+  return path.endsWith(`/${name}`) || path.endsWith(`/${name}/server.json`);
 }
 
 function printExplanation(one: DeclarationStatus, terminal: Terminal): void {
@@ -82,7 +106,7 @@ function nextStep(one: DeclarationStatus): string {
     case 'Withdrawing':
       return 'put its file back if that was a mistake';
     case 'Refused':
-      return 'change what the refusal names; the file is read again at once';
+      return 'change what the refusal names; it is read again at once';
     default:
       return reachable?.status === 'False' ? startServer(one) : 'wait: it is being worked on';
   }

@@ -104,33 +104,52 @@ program
     }),
   );
 
-program
-  .command('servers')
+interface ClusterOptions {
+  readonly cluster?: true;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+}
+
+/** Options that ask a cluster; each of them alone does, too. */
+function withCluster(command: Command): Command {
+  return command
+    .option('--cluster', "ask the cluster of the kubeconfig's current context instead of toolyard up")
+    .option('--kubeconfig <file>', 'ask the cluster of this kubeconfig (default: KUBECONFIG, else ~/.kube/config)')
+    .option('--context <name>', 'ask the cluster of this context')
+    .option('--namespace <name>', 'look at the ConfigMaps of one namespace only');
+}
+
+function clusterOf({ cluster, kubeconfig, context, namespace }: ClusterOptions) {
+  const isAsked = cluster === true || [kubeconfig, context, namespace].some((given) => given !== undefined);
+  return isAsked ? { kubeconfig, context, namespace } : undefined;
+}
+
+withCluster(program.command('servers'))
   .summary('list the declared servers and what became of them')
   .description('Lists the declared servers with their state, and what else the registry has.')
   .addOption(state())
   .addOption(registry())
   .addOption(json())
-  .addHelpText('after', '\nExits with 0, 3 when there is no status yet, 4 when the registry does not\nanswer.')
+  .addHelpText('after', '\nExits with 0, 3 when there is no status yet, 4 when the registry, or the cluster,\ndoes not answer.')
   .action(
-    run(async (terminal, options: Common & { state: string; registry?: string }) => {
+    run(async (terminal, options: Common & ClusterOptions & { state: string; registry?: string }) => {
       const { servers } = await import('./servers.ts');
-      return await servers({ state: resolve(options.state), registry: options.registry }, terminal);
+      return await servers({ state: resolve(options.state), registry: options.registry, cluster: clusterOf(options) }, terminal);
     }),
   );
 
-program
-  .command('explain')
+withCluster(program.command('explain'))
   .summary('say why a server is, or is not, published')
   .description('Says in plain words why a server is, or is not, published, and what to do next.')
-  .argument('<name>', 'name of a record, its part after the slash, or the path of its file')
+  .argument('<name>', 'name of a record, its part after the slash, or where it is declared')
   .addOption(state())
   .addOption(json())
   .addHelpText('after', '\nExits with 0 when it is published, 1 when it is not, 3 when nothing of that name\nis declared.')
   .action(
-    run(async (terminal, options: Common & { state: string }, name: string) => {
+    run(async (terminal, options: Common & ClusterOptions & { state: string }, name: string) => {
       const { explain } = await import('./explain.ts');
-      return explain({ name, state: resolve(options.state) }, terminal);
+      return explain({ name, state: resolve(options.state), cluster: clusterOf(options) }, terminal);
     }),
   );
 

@@ -1,14 +1,23 @@
 import type { DeclarationStatus } from '../operator/records/status.ts';
 import { RegistryError } from '../lib/registry-api/errors.ts';
 import { OFFICIAL_META, type ServerRecord } from '../lib/registry-api/server-json.ts';
+import { readClusterStatus, type ClusterChoice } from './cluster.ts';
 import { exit, type ExitCode } from './exit.ts';
 import { registryClient } from './mcp.ts';
 import { stateDir } from './stack/state-dir.ts';
 import { conditionOf, readStatus, type KnownStatus } from './status.ts';
 import { safe, table, type Paint, type Terminal } from './terminal.ts';
 
+export interface ServersRequest {
+  readonly state: string;
+  readonly registry: string | undefined;
+  /** ask a cluster instead of the state directory */
+  readonly cluster: ClusterChoice | undefined;
+}
+
 /** Lists what is declared and what became of it, and what else the registry has. */
-export async function servers(request: { state: string; registry: string | undefined }, terminal: Terminal): Promise<ExitCode> {
+export async function servers(request: ServersRequest, terminal: Terminal): Promise<ExitCode> {
+  if (request.cluster !== undefined) return clusterServers(request.cluster, request.registry, terminal);
   const known = readStatus(stateDir(request.state));
   const url = request.registry ?? known.up?.registry;
   const published = url === undefined ? undefined : await listRegistry(url);
@@ -18,13 +27,31 @@ export async function servers(request: { state: string; registry: string | undef
     updatedAt: known.status.updatedAt,
     registry: known.status.registry,
     declarations: known.status.declarations,
-    otherRecords: others.map(({ server, _meta }) => ({ name: server.name, version: server.version, status: _meta[OFFICIAL_META]?.status })),
+    otherRecords: others.map(briefly),
   });
   printDeclarations(known.status.declarations, terminal);
   if (others.length > 0) printOthers(others, terminal);
   terminal.line();
   for (const line of standing(known, url, published)) terminal.prose(line);
   return published !== undefined && 'problem' in published ? exit.unreachable : exit.done;
+}
+
+/** The same for a cluster; what else a registry has is listed when one is named. */
+async function clusterServers(choice: ClusterChoice, registry: string | undefined, terminal: Terminal): Promise<ExitCode> {
+  const { url, declarations } = await readClusterStatus(choice);
+  const published = registry === undefined ? undefined : await listRegistry(registry);
+  const others = published === undefined || 'problem' in published ? [] : notDeclared(published.records, declarations);
+  terminal.data({ cluster: url, declarations, otherRecords: others.map(briefly) });
+  if (declarations.length === 0) terminal.line('Nothing is declared: no ConfigMap has the label toolyard.dev/kind=server.json.');
+  else for (const line of declarationTable(declarations, terminal.paint)) terminal.prose(line);
+  if (others.length > 0) printOthers(others, terminal);
+  terminal.line();
+  terminal.prose(`cluster ${url}${published !== undefined && 'problem' in published ? `; ${published.problem}` : ''}`);
+  return published !== undefined && 'problem' in published ? exit.unreachable : exit.done;
+}
+
+function briefly({ server, _meta }: ServerRecord) {
+  return { name: server.name, version: server.version, status: _meta[OFFICIAL_META]?.status };
 }
 
 type Listed = { records: readonly ServerRecord[] } | { problem: string };
