@@ -17,16 +17,19 @@ export interface ReflectorOptions<T extends KubeObject, Kept> {
   readonly log: Log;
   /** told why a collection is listed, or a watch is begun anew */
   readonly onRestart?: (what: 'list' | 'watch', why: string) => void;
+  /** how long a watch may last, and may be overdue then, ms; @default 4 to 5 minutes, and 15 s */
+  readonly watchMs?: { readonly least: number; readonly most: number; readonly silence: number };
   /** ms, steady */
   readonly now?: () => number;
   readonly random?: () => number;
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** The server ends a watch after this, s; spread, so that those that began together do not end together. */
-const WATCH_SECONDS = { least: 240, most: 300 };
-/** A watch that is still there this long after its end has lost its connection without noticing. */
-const SILENCE_MS = 15_000;
+/**
+ * The server ends a watch after this; spread, so that those that began together do not end together. One that is still there some time after
+ * its end has lost its connection without noticing.
+ */
+const WATCH_MS = { least: 240_000, most: 300_000, silence: 15_000 };
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
 /** A watch that ends sooner did not work. */
@@ -126,14 +129,11 @@ export class Reflector<T extends KubeObject, Kept> {
   }
 
   async #watch(): Promise<void> {
-    const { client, path, selection = {} } = this.#options;
-    const { least, most } = WATCH_SECONDS;
-    const timeoutSeconds = Math.round(least + this.#random() * (most - least));
+    const { client, path, selection = {}, watchMs: { least, most, silence: overdueMs } = WATCH_MS } = this.#options;
+    const timeoutMs = least + this.#random() * (most - least);
+    const timeoutSeconds = Math.ceil(timeoutMs / 1000);
     const silence = new AbortController();
-    const timer = setTimeout(
-      () => silence.abort(new KubeError('timeout', `watch ${path}: silent after its end`)),
-      timeoutSeconds * 1000 + SILENCE_MS,
-    );
+    const timer = setTimeout(() => silence.abort(new KubeError('timeout', `watch ${path}: silent after its end`)), timeoutMs + overdueMs);
     const signal = AbortSignal.any([this.#end.signal, silence.signal]);
     try {
       const resourceVersion = this.#resourceVersion ?? '';

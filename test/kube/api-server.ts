@@ -98,6 +98,17 @@ export class ApiServer {
     await ended(this.#server, 'SIGKILL');
   }
 
+  /** Makes etcd forget all revisions but the present one. */
+  async compact(): Promise<void> {
+    const call = async (path: string, body: object) => {
+      const answer = await fetch(`http://127.0.0.1:${this.#etcdPort}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) });
+      if (!answer.ok) throw new Error(`etcd refuses ${path}: ${await answer.text()}`);
+      return (await answer.json()) as { header: { revision: string } };
+    };
+    const { header } = await call('range', { key: Buffer.from('none').toString('base64') });
+    await call('compaction', { revision: header.revision, physical: true });
+  }
+
   async close(): Promise<void> {
     await ended(this.#server, 'SIGKILL');
     await ended(this.#etcd, 'SIGKILL');

@@ -43,14 +43,15 @@ test(`${COUNT} ConfigMaps at once are published and say so; then nothing is writ
   const counts = await site.requests(operator);
   process.stdout.write(
     `${COUNT} declared in ${Math.round(declaredAt - startedAt)} ms, all Published ${Math.round(convergedAt - startedAt)} ms after the first; ` +
-      `requests: ${JSON.stringify(Object.fromEntries(counts))}\n`,
+      `requests: ${JSON.stringify(Object.fromEntries(counts))}; CPU of the operator ${await cpuOf(operator)} s\n`,
   );
   // a status is written once for most of them, twice for those whose probe took its time, and each tells one Event
   expect(counts.get('patch configmaps')).toBeLessThanOrEqual(COUNT * 3);
-  // two rounds of probes, and several readings of the registry
+  // two rounds of probes (there is one address for each namespace), and several readings of the registry
   const [before, lists, writes] = [await writesTo(operator), proxy.lists, proxy.writes];
   const probes = await probesOf(operator);
-  await until('every server was asked twice more', async () => (await probesOf(operator)) >= probes + 2 * COUNT, 100_000);
+  await until('every server was asked twice more', async () => (await probesOf(operator)) >= probes + 2 * NAMESPACES.length, 60_000);
+  await until('the registry was read again', () => proxy.lists > lists + 1, 20_000);
   expect(proxy.lists).toBeGreaterThan(lists);
   expect(proxy.writes).toBe(writes);
   expect(await writesTo(operator)).toEqual(before);
@@ -60,7 +61,8 @@ test('a new leader over the same ConfigMaps writes nothing', async () => {
   await site.stop(operator);
   const next = await site.operator({ PROBE_INTERVAL_SECONDS: '10' });
   await site.untilReady(next);
-  await until('every server was asked', async () => (await probesOf(next)) >= COUNT, 60_000);
+  await until('every server was asked', async () => (await probesOf(next)) >= NAMESPACES.length, 60_000);
+  await until('the registry was read', async () => (await site.readiness(next))?.ready);
   const requests = await site.requests(next);
   expect(requests.get('patch configmaps') ?? 0).toBe(0);
   expect(requests.get('create events') ?? 0).toBe(0);
@@ -78,6 +80,10 @@ async function writesTo(running: RunningProcess): Promise<Readonly<Record<string
 
 async function probesOf(running: RunningProcess): Promise<number> {
   return Number(/^toolyard_probe_seconds_count (\d+)$/m.exec(await metricsOf(running))?.[1] ?? 0);
+}
+
+async function cpuOf(running: RunningProcess): Promise<string> {
+  return Number(/^process_cpu_seconds_total (\S+)$/m.exec(await metricsOf(running))?.[1]).toFixed(1);
 }
 
 async function metricsOf({ metricsUrl }: RunningProcess): Promise<string> {
