@@ -49,7 +49,8 @@ const MAX_NOTE_BYTES = 1000;
 /** The same news again within this belongs to one series, ms. */
 const SERIES_MS = 6 * 60_000;
 const MOST_SERIES = 2_000;
-const AT_A_TIME = 2;
+/** The same news twice has to find what the first one left. */
+const AT_A_TIME = 1;
 /** Events are worth less than the memory for more of them. */
 const MOST_WAITING = 2_000;
 const TRIES = 3;

@@ -1,6 +1,6 @@
 import type { DeclaredConfigMap, OwnField } from './configmap.ts';
 import { STATE_LABEL, STATUS_ANNOTATION } from './configmap.ts';
-import { eventsBetween, earlierStatus, type DeclarationStatus, type StatusEvent } from './status.ts';
+import { eventsBetween, earlierStatus, type Condition, type DeclarationStatus, type StatusEvent } from './status.ts';
 
 /**
  * What the annotation says: a status without what changes from try to try (`nextProbeAt`), so that nothing is written while nothing happens,
@@ -62,11 +62,12 @@ const importance = ['Accepted', 'Published', 'Reachable', 'Advertised'] as const
 
 /**
  * The one Event that tells what changed between two statuses of a declaration, if anything did: what is wrong before what is well, and what
- * was decided before what it follows from. That a declaration is valid is news only after it was not.
+ * was decided before what it follows from. That a declaration is valid, or that its server answers, is news only after it was not so.
  */
 export function eventBetween(before: DeclarationStatus | undefined, after: DeclarationStatus): StatusEvent | undefined {
-  const wasRefused = before?.conditions.some(({ type, status }) => type === 'Accepted' && status === 'False') === true;
-  const isNews = ({ reason }: StatusEvent): boolean => !passing.has(reason) && (reason !== 'Valid' || wasRefused);
+  const was = (type: Condition['type']) => before?.conditions.find((condition) => condition.type === type)?.status;
+  const isNews = ({ reason, about }: StatusEvent): boolean =>
+    !passing.has(reason) && ((reason !== 'Valid' && reason !== 'Answers') || was(about) === 'False');
   const rank = ({ type, about }: StatusEvent): number => (type === 'Warning' ? 0 : importance.length) + importance.indexOf(about);
   return eventsBetween(before, after)
     .filter(isNews)
