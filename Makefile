@@ -38,6 +38,9 @@ test: install isolation browser ## every test that needs no cluster
 test-gvisor: install ## the sandbox tests under gVisor (Go)
 	@RUNSC=$$(./scripts/ensure-runsc) SANDBOX_ISOLATION=gvisor $(node) npx vitest run --project system test/sandbox $(reporters)
 
+test-kube: install ## the operator against a real API server (etcd, and kube-apiserver as the cluster's harness builds it)
+	@$(node) npx vitest run --config test/kube/vitest.config.ts $(or $(reporters),--reporter=verbose)
+
 test-differential: install ## the embedded registry against the official one, then test-faults (Go)
 	@$(node) npx vitest run --config test/differential/vitest.config.ts $(or $(reporters),--reporter=verbose)
 	@$(MAKE) --no-print-directory test-faults REPORT=$(REPORT:.json=-faults.json)

@@ -19,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/{cluster,differential,faults,manifests}/**'],
+          exclude: ['test/{kube,cluster,differential,faults,manifests}/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           env: { NODE_COMPILE_CACHE: compiled },
