@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults bench format docs clean
+.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults test-kube bench format docs clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
