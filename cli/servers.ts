@@ -15,39 +15,53 @@ export interface ServersRequest {
   readonly cluster: ClusterChoice | undefined;
 }
 
-/** Lists what is declared and what became of it, and what else the registry has. */
-export async function servers(request: ServersRequest, terminal: Terminal): Promise<ExitCode> {
-  if (request.cluster !== undefined) return clusterServers(request.cluster, request.registry, terminal);
-  const known = readStatus(stateDir(request.state));
-  const url = request.registry ?? known.up?.registry;
-  const published = url === undefined ? undefined : await listRegistry(url);
-  const others = published === undefined || 'problem' in published ? [] : notDeclared(published.records, known.status.declarations);
-  terminal.data({
-    running: known.up !== undefined,
-    updatedAt: known.status.updatedAt,
-    registry: known.status.registry,
-    declarations: known.status.declarations,
-    otherRecords: others.map(briefly),
-  });
-  printDeclarations(known.status.declarations, terminal);
-  if (others.length > 0) printOthers(others, terminal);
-  terminal.line();
-  for (const line of standing(known, url, published)) terminal.prose(line);
-  return published !== undefined && 'problem' in published ? exit.unreachable : exit.done;
+/** What is known of the declarations in one place. */
+interface Overview {
+  readonly declarations: readonly DeclarationStatus[];
+  /** what to say when there are none */
+  readonly none: string;
+  /** where they are, for programs */
+  readonly place: object;
+  /** the registry whose other records are listed, when it is known */
+  readonly registry: string | undefined;
+  /** what is said last */
+  readonly standing: (published: Listed | undefined) => readonly string[];
 }
 
-/** The same for a cluster; what else a registry has is listed when one is named. */
-async function clusterServers(choice: ClusterChoice, registry: string | undefined, terminal: Terminal): Promise<ExitCode> {
-  const { url, declarations } = await readClusterStatus(choice);
+/** Lists what is declared and what became of it, and what else the registry has. */
+export async function servers(request: ServersRequest, terminal: Terminal): Promise<ExitCode> {
+  const { declarations, none, place, registry, standing } = await overviewOf(request);
   const published = registry === undefined ? undefined : await listRegistry(registry);
   const others = published === undefined || 'problem' in published ? [] : notDeclared(published.records, declarations);
-  terminal.data({ cluster: url, declarations, otherRecords: others.map(briefly) });
-  if (declarations.length === 0) terminal.line('Nothing is declared: no ConfigMap has the label toolyard.dev/kind=server.json.');
+  terminal.data({ ...place, declarations, otherRecords: others.map(briefly) });
+  if (declarations.length === 0) terminal.line(none);
   else for (const line of declarationTable(declarations, terminal.paint)) terminal.prose(line);
   if (others.length > 0) printOthers(others, terminal);
   terminal.line();
-  terminal.prose(`cluster ${url}${published !== undefined && 'problem' in published ? `; ${published.problem}` : ''}`);
+  for (const line of standing(published)) terminal.prose(line);
   return published !== undefined && 'problem' in published ? exit.unreachable : exit.done;
+}
+
+async function overviewOf({ state, registry, cluster }: ServersRequest): Promise<Overview> {
+  if (cluster !== undefined) {
+    const { url, declarations } = await readClusterStatus(cluster);
+    const none = 'Nothing is declared: no ConfigMap has the label toolyard.dev/kind=server.json.';
+    const standing = (published: Listed | undefined) => [
+      `cluster ${url}`,
+      ...(published !== undefined && 'problem' in published ? [published.problem] : []),
+    ];
+    return { declarations, none, place: { cluster: url }, registry, standing };
+  }
+  const known = readStatus(stateDir(state));
+  const { declarations, updatedAt, registry: last } = known.status;
+  const url = registry ?? known.up?.registry;
+  return {
+    declarations,
+    none: 'Nothing is declared: put a <any>/server.json into the catalog.',
+    place: { running: known.up !== undefined, updatedAt, registry: last },
+    registry: url,
+    standing: (published) => standingOfUp(known, url, published),
+  };
 }
 
 function briefly({ server, _meta }: ServerRecord) {
@@ -68,11 +82,6 @@ async function listRegistry(url: string): Promise<Listed> {
 function notDeclared(records: readonly ServerRecord[], declarations: readonly DeclarationStatus[]): ServerRecord[] {
   const names = new Set(declarations.map(({ name }) => name));
   return records.filter(({ server }) => !names.has(server.name));
-}
-
-function printDeclarations(declarations: readonly DeclarationStatus[], terminal: Terminal): void {
-  if (declarations.length === 0) return terminal.line('Nothing is declared: put a <any>/server.json into the catalog.');
-  for (const line of declarationTable(declarations, terminal.paint)) terminal.prose(line);
 }
 
 /** Name, version, state, tools, address, and for what is not plainly published the reason. */
@@ -110,7 +119,7 @@ function printOthers(others: readonly ServerRecord[], terminal: Terminal): void 
   for (const line of table(rows)) terminal.prose(`  ${line}`);
 }
 
-function standing({ status, up }: KnownStatus, url: string | undefined, published: Listed | undefined): string[] {
+function standingOfUp({ status, up }: KnownStatus, url: string | undefined, published: Listed | undefined): string[] {
   const registry = published === undefined ? '' : 'problem' in published ? published.problem : `registry ${url ?? ''}`;
   if (up !== undefined) return [`${registry}; toolyard up runs as process ${up.pid}`];
   const was = `toolyard up is not running; this is how it was at ${status.updatedAt}`;

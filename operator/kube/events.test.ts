@@ -57,6 +57,7 @@ test('an Event that is gone by now is made anew', async () => {
   failures = [new KubeError('not-found', 'gone', { status: 404 })];
   events.tell(regarding, news);
   await eventually('it is told again', () => created.length === 2);
+  expect(patched).toHaveLength(0);
 });
 
 test('a note fits, whatever it is made of', async () => {

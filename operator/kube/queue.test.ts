@@ -54,12 +54,13 @@ test('what fails is tried again ever later, and holds up no other', async () => 
   await settle();
   expect(started).toEqual(['a', 'b']);
   running.get('b')?.resolve();
-  for (let failure = 0; failure < 12; failure += 1) {
+  const failAgain = async (): Promise<void> => {
     waits.at(-1)?.end();
     await settle();
     running.get('a')?.reject(new Error('no'));
     await settle();
-  }
+  };
+  for (let failure = 0; failure < 12; failure += 1) await failAgain();
   expect(waits.map(({ ms }) => ms).slice(0, 5)).toEqual([200, 400, 800, 1600, 3200]);
   expect(waits.at(-1)?.ms).toBe(60_000);
   waits.at(-1)?.end();

@@ -101,10 +101,10 @@ export class ConfigMapSource implements Source {
     const found = this.#readCredentials(auth);
     const entry = { found, until: now + CREDENTIALS_KEPT_MS };
     this.#credentials.set(key, entry);
-    void found.then((credentials) => {
+    return found.then((credentials) => {
       if (typeof credentials === 'string') entry.until = now + REFUSAL_KEPT_MS;
+      return credentials;
     });
-    return found;
   }
 
   async close(): Promise<void> {

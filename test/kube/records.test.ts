@@ -67,7 +67,8 @@ test('a change of the ConfigMap is published, and one of its status alone is und
   await site.admin.merge(pathOf('team-a/weather'), {
     metadata: { annotations: { 'toolyard.dev/status': null }, labels: { 'toolyard.dev/state': null } },
   });
-  await until('it is shown again', async () => JSON.stringify(await site.statusOf('team-a/weather')) === JSON.stringify(status));
+  await site.untilState('team-a/weather', 'Published');
+  expect(await site.statusOf('team-a/weather')).toEqual(status);
 });
 
 test('an invalid document says every fault, in its status and in one Event, and is repaired', async () => {
@@ -99,6 +100,7 @@ test('a document in the wrong place is told where it belongs', async () => {
   );
   await until('binary data', async () => (await messageOf('binary'))?.includes('under binaryData'));
   await until('further keys', async () => (await messageOf('several'))?.includes('other.json'));
+  expect(await site.stateOf('team-a/several')).toBe('Refused');
 });
 
 test('of two namespaces that claim one name the older has it, and the other takes over when it goes', async () => {
@@ -170,7 +172,8 @@ test('a manifest that says annotations: {} owns all annotations, and that is tol
   await until('it is told', async () =>
     (await site.events('team-b', 'empty')).some(({ note }) => note.includes('toolyard.dev/status (gitops)')),
   );
-  await until('the label is not', async () => (await site.stateOf('team-b/empty')) === 'Pending');
+  await until('the label is not', async () => (await site.stateOf('team-b/empty')) !== undefined);
+  expect(await site.statusOf('team-b/empty')).toBeUndefined();
 });
 
 test('a server that is down, and one at an address that no declaration may use, are told apart; neither makes writes while it is asked again', async () => {
