@@ -46,6 +46,7 @@ export function assemble({ settings, dispatcher, remedy, metrics, log }: Assembl
     ignoreRobots: settings.FETCH_IGNORE_ROBOTS,
     timeoutMs: settings.FETCH_TIMEOUT_SECONDS * 1000,
     limits: { wireBytes: settings.FETCH_MAX_WIRE_BYTES, decodedBytes: settings.FETCH_MAX_DECODED_BYTES, ratio: MAX_RATIO },
+    imageBytes: settings.FETCH_MAX_IMAGE_BYTES,
     perHost: { atOnce: settings.FETCH_HOST_REQUESTS, delayMs: settings.FETCH_HOST_DELAY_SECONDS * 1000 },
     cache: { maxBytes: settings.FETCH_CACHE_MIB * MIB, maxFreshMs: settings.FETCH_CACHE_SECONDS * 1000 },
     remedy,

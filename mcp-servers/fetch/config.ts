@@ -33,6 +33,19 @@ const pageSettings = {
     .max(256 * MIB)
     .default(10 * MIB)
     .describe('bytes kept of one page after decompression; of a longer one the beginning is shown'),
+  FETCH_MAX_IMAGE_BYTES: whole
+    .min(0)
+    .max(16 * MIB)
+    .default(MIB)
+    .describe(
+      'largest image that is shown as one (PNG, JPEG, GIF, WebP), bytes; a third more is sent, which counts for MAX_RESULT_BYTES too',
+    ),
+  FETCH_STRUCTURED: z
+    .stringbool()
+    .default(false)
+    .describe(
+      'describe each page as structured content too (address after redirects, title, byline, date, language, position), with an output schema',
+    ),
   FETCH_CACHE_MIB: whole
     .min(0)
     .max(65_536)

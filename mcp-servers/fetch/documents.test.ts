@@ -16,7 +16,7 @@ const wish = (some: Partial<Wish> = {}): Wish => ({ document: 'page', principal:
 
 function document(headers: Record<string, string>, text = 'text', lasting = true): Document {
   const trail = [hopOf(new URL('https://site.test/'), false, { statusCode: 200, headers })];
-  return { page: { text, prefix: '' }, trail, status: 200, lasting };
+  return { page: { text, prefix: '', url: 'https://example.org/', type: 'text/plain', about: {} }, trail, status: 200, lasting };
 }
 
 const documents = (maxBytes = MIB): Documents => new Documents({ maxBytes, maxFreshMs: 3_600_000, now: () => now });

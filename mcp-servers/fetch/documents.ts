@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Page } from './fetcher.ts';
 import { keepingOf, refreshed, type Hop, type Keeping } from './keeping.ts';
+import type { Page } from './shown.ts';
 
 /** A page as it came, and by which exchanges. */
 export interface Document {

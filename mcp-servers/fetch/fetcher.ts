@@ -10,15 +10,8 @@ import { get, HopRefused, problemOf, type Answer, type GetOptions } from './http
 import { contentOf, type Content } from './kind.ts';
 import { BodyMemory } from './memory.ts';
 import type { FetchMetrics } from './metrics.ts';
-import { printable } from './printable.ts';
 import { RobotsGate } from './robots-gate.ts';
-
-/** The text of a page, whole; what it is paged into is the tool's business. */
-export interface Page {
-  readonly text: string;
-  /** said before the text of what could not be simplified; else empty */
-  readonly prefix: string;
-}
+import { announced, imagePage, planFor, textPage, unshowable, type Page, type Received } from './shown.ts';
 
 /** How far a page has come. */
 export interface Progress {
@@ -47,6 +40,8 @@ export interface FetcherOptions {
   /** time for one page with its redirects, robots.txt and conversion, milliseconds */
   readonly timeoutMs: number;
   readonly limits: BodyLimits;
+  /** largest image that is shown, bytes */
+  readonly imageBytes: number;
   /** requests to one host at a time, and the least time between their starts, milliseconds */
   readonly perHost: { readonly atOnce: number; readonly delayMs: number };
   /** what to do about a refused address */
@@ -84,10 +79,8 @@ interface Frame extends Request, Downloading {
 /** Bodies of full size that one process holds at once. */
 const FULL_BODIES = 16;
 
-/** Of a Content-Type no more is shown, characters. */
-const MAX_TYPE_LENGTH = 256;
-
-const NOT_SIMPLIFIED = '<error>Page failed to be simplified from HTML</error>';
+/** Some sites have their pages as Markdown too, for those who ask for it first. */
+const PREFERRED = 'text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, */*;q=0.8';
 
 /** Fetches one page at a time from its site: robots, turns, redirects, limits, decoding, conversion, all within one deadline. */
 export class Fetcher {
@@ -143,12 +136,13 @@ export class Fetcher {
     return { document: await this.#document(answer, frame), revalidated: false };
   }
 
-  #ask({ url, by, signal, stale }: Frame): Promise<Answer> {
+  #ask({ url, raw, by, signal, stale }: Frame): Promise<Answer> {
     const { dispatcher, userAgents, ignoreRobots } = this.#options;
     const href = stale?.document.trail.at(-1)?.href;
     const options: GetOptions = {
       userAgent: userAgents[by],
       signal,
+      accept: raw ? '*/*' : PREFERRED,
       turns: this.#hosts,
       ...(by === 'autonomous' && !ignoreRobots && { beforeHop: (hop) => this.#robots.check(hop, signal) }),
       ...(stale !== undefined && href !== undefined && { conditions: { href, headers: stale.conditions } }),
@@ -162,9 +156,7 @@ export class Fetcher {
     try {
       const { body, content } = await this.#read(answer, memory.reserve, frame);
       facts.wireBytes = body.wireBytes;
-      if (content.kind === 'binary') throw new FetchFailure('binary', binaryText(url, content, sizeOf(answer, body)));
-      frame.onProgress({ stage: 'converting', host: answer.url.host, bytes: body.wireBytes });
-      const { page, lasting } = await this.#shown({ answer, body, content: { ...content, kind: content.kind } }, frame);
+      const { page, lasting } = await this.#shown({ asked: url, answer, body, content, raw: frame.raw }, frame);
       return { page, lasting, trail: answer.trail, status: answer.status };
     } finally {
       memory.close();
@@ -186,24 +178,16 @@ export class Fetcher {
     return { body, content: content ?? contentOf(body.bytes, contentType) };
   }
 
-  async #shown({ answer, body, content }: Received, { raw, signal, endsAt }: Frame): Promise<{ page: Page; lasting: boolean }> {
-    const { kind, charset } = content;
-    const simplified = kind === 'html' && !raw;
-    const conversion: Conversion = {
-      bytes: body.bytes,
-      complete: body.cut === undefined,
-      kind,
-      charset,
-      base: answer.url.href,
-      to: simplified ? 'markdown' : 'text',
-    };
-    const { text, method } = await this.#options.convert(conversion, signal, endsAt);
-    this.#options.metrics.converted(method);
-    const shown = simplified && text === '' ? NOT_SIMPLIFIED : text;
-    const type = printable(answer.header('content-type') ?? '', MAX_TYPE_LENGTH);
-    const prefix = simplified ? '' : `Content type ${type} cannot be simplified to markdown, but here is the raw content:\n`;
+  async #shown(received: Received, { signal, endsAt, onProgress }: Frame): Promise<{ page: Page; lasting: boolean }> {
+    const { convert, imageBytes, metrics } = this.#options;
+    const plan = planFor(received);
+    if (plan.do === 'refuse') throw unshowable(received);
+    if (plan.do === 'image') return { page: imagePage(received, imageBytes), lasting: true };
+    onProgress({ stage: 'converting', host: received.answer.url.host, bytes: received.body.wireBytes });
+    const converted = await convert(plan.conversion, signal, endsAt);
+    metrics.converted(converted.method);
     // how far a conversion comes before it is cut short depends on what else this machine does
-    return { page: { text: `${shown}${cutNote(body)}`, prefix }, lasting: method !== 'linear' };
+    return { page: textPage(received, converted), lasting: converted.method !== 'linear' };
   }
 
   #explained(error: unknown, url: URL, late: boolean): FetchFailure {
@@ -232,32 +216,4 @@ export class Fetcher {
   }
 }
 
-interface Received {
-  readonly answer: Answer;
-  readonly body: Body;
-  readonly content: Content & { readonly kind: Conversion['kind'] };
-}
-
 const codeOf: Readonly<Record<NoTurn['why'], FailureCode>> = { resting: 'resting', crowded: 'busy', late: 'busy' };
-
-function cutNote({ cut, bytes }: Body): string {
-  return cut === undefined
-    ? ''
-    : `\n\n<error>The page is larger than this server reads; only its first ${bytes.length} bytes are here.</error>`;
-}
-
-function binaryText(url: URL, { type }: Content, size: string): string {
-  return `Failed to fetch ${url.href}: the content is ${printable(type, MAX_TYPE_LENGTH)} (${size}), which cannot be shown as text`;
-}
-
-function sizeOf(answer: Answer, { bytes, cut }: Body): string {
-  const total = announced(answer);
-  if (answer.header('content-encoding') === undefined && total !== undefined) return `${total} bytes`;
-  return cut === undefined ? `${bytes.length} bytes` : 'of unknown size';
-}
-
-/** The Content-Length, bytes as sent. */
-function announced(answer: Answer): number | undefined {
-  const length = Number(answer.header('content-length'));
-  return Number.isSafeInteger(length) && length > 0 ? length : undefined;
-}

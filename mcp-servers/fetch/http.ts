@@ -66,6 +66,8 @@ export interface Answer {
 export interface GetOptions {
   readonly userAgent: string;
   readonly signal: AbortSignal;
+  /** types of content, the best first; anything by default */
+  readonly accept?: string;
   /** asked before each hop, the first included; may throw to stop there */
   readonly beforeHop?: (url: URL) => Promise<void>;
   /** gives each request its turn at its host */
@@ -159,11 +161,11 @@ async function hop(
   dispatcher: Dispatcher,
   url: URL,
   cookies: Cookies,
-  { userAgent, signal, conditions }: GetOptions,
+  { userAgent, signal, accept = '*/*', conditions }: GetOptions,
 ): Promise<Dispatcher.ResponseData> {
   const headers: Record<string, string> = {
     ...(conditions?.href === url.href && conditions.headers),
-    accept: '*/*',
+    accept,
     'accept-encoding': 'gzip, deflate, br, zstd',
     'user-agent': userAgent,
   };

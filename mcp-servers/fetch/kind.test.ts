@@ -5,16 +5,30 @@ const head = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 describe('the bytes decide whether something is text', () => {
   test.each([
-    ['a PNG', '\x89PNG\r\n\x1A\n\0\0\0\rIHDR', 'image/png', 'image/png'],
-    ['a PNG that is announced as HTML', '\x89PNG\r\n\x1A\n\0\0\0\rIHDR', 'text/html', 'text/html'],
-    ['a PNG without a type', '\x89PNG\r\n\x1A\n\0\0\0\rIHDR', undefined, 'image/png'],
-    ['a PDF, whose head is printable', '%PDF-1.4\n%\xE2\xE3\xCF\xD3\n1 0 obj', 'application/octet-stream', 'application/pdf'],
+    ['an icon', '\0\0\x01\0\x01\0', 'image/x-icon', 'image/x-icon'],
     ['a ZIP', 'PK\x03\x04\x14\0', undefined, 'application/zip'],
     ['unknown bytes', 'a\0b\x01', undefined, 'application/octet-stream'],
     ['unknown bytes under a name', 'a\0b\x01', 'application/x-custom; v=1', 'application/x-custom'],
     ['text/plain with control characters', 'a\0b\x01', 'text/plain', 'text/plain'],
   ])('%s', (_name, bytes, announced, type) => {
     expect(contentOf(head(bytes), announced)).toMatchObject({ kind: 'binary', type });
+  });
+
+  test.each([
+    ['a PNG', '\x89PNG\r\n\x1A\n\0\0\0\rIHDR', 'image/png', { kind: 'image', type: 'image/png' }],
+    ['a PNG that is announced as HTML', '\x89PNG\r\n\x1A\n\0\0\0\rIHDR', 'text/html', { kind: 'image', type: 'image/png' }],
+    ['a PNG without a type', '\x89PNG\r\n\x1A\n\0\0\0\rIHDR', undefined, { kind: 'image', type: 'image/png' }],
+    ['a JPEG', '\xFF\xD8\xFF\xE0', 'image/jpg', { kind: 'image', type: 'image/jpeg' }],
+    ['a WebP', 'RIFF\x24\0\0\0WEBPVP8 ', 'application/octet-stream', { kind: 'image', type: 'image/webp' }],
+    [
+      'a PDF, whose head is printable',
+      '%PDF-1.4\n%\xE2\xE3\xCF\xD3\n1 0 obj',
+      'application/octet-stream',
+      { kind: 'pdf', type: 'application/pdf' },
+    ],
+    ['a PDF after a few other bytes', '\x01\x02\r\n%PDF-1.4\n%\xE2\xE3', 'application/pdf', { kind: 'pdf', type: 'application/pdf' }],
+  ])('shown in its own way: %s', (_name, bytes, announced, content) => {
+    expect(contentOf(head(bytes), announced)).toMatchObject(content);
   });
 
   test.each([

@@ -1,8 +1,8 @@
 import { labelToName } from '@exodus/bytes/encoding-lite.js';
 import { computedMIMEType, MIMEType } from 'whatwg-mimetype';
 
-/** What a page consists of, by its bytes: `text` is shown as it is, `binary` not at all. */
-export type Kind = 'html' | 'xml' | 'text' | 'binary';
+/** What a page consists of, by its bytes: `text` is shown as it is, `image` as one, `binary` not at all. */
+export type Kind = 'html' | 'xml' | 'text' | 'pdf' | 'image' | 'binary';
 
 export interface Content {
   readonly kind: Kind;
@@ -12,6 +12,8 @@ export interface Content {
   readonly charset: string | undefined;
 }
 
+/** Images that models take. */
+const IMAGES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 const GENERIC = new Set(['application/octet-stream', 'application/unknown', 'unknown/unknown', '*/*']);
 
 /**
@@ -26,7 +28,20 @@ export function contentOf(head: Uint8Array, contentType: string | undefined): Co
   const telling = announced !== null && !GENERIC.has(announced.essence);
   const type = telling ? announced.essence : sniffed.essence;
   const isText = sniffed.type === 'text' || isUtf16(charset);
-  return { kind: isText ? textKind(announced, sniffed, head) : 'binary', type: isText || telling ? type : sniffed.essence, charset };
+  if (isText) return { kind: textKind(announced, sniffed, head), type, charset };
+  const kind = otherKind(sniffed, announced, head);
+  return { kind, type: kind === 'binary' && telling ? type : sniffedType(kind, sniffed), charset };
+}
+
+function sniffedType(kind: Kind, { essence }: MIMEType): string {
+  return kind === 'pdf' ? 'application/pdf' : essence;
+}
+
+/** Some PDFs begin with a few bytes of something else. */
+function otherKind({ essence }: MIMEType, announced: MIMEType | null, head: Uint8Array): Kind {
+  if (IMAGES.has(essence)) return 'image';
+  const isPdf = essence === 'application/pdf' || (announced?.essence === 'application/pdf' && Buffer.from(head).includes('%PDF-'));
+  return isPdf ? 'pdf' : 'binary';
 }
 
 function textKind(announced: MIMEType | null, sniffed: MIMEType, head: Uint8Array): Kind {

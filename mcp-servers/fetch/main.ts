@@ -33,7 +33,7 @@ export async function startFetch(settings: FetchSettings): Promise<HttpHost> {
     return await startMcpHost({
       part: 'fetch',
       settings,
-      createServer: ({ principal }) => createFetchServer({ pages: assembly.pages, principal, log }),
+      createServer: ({ principal }) => createFetchServer({ pages: assembly.pages, principal, log, structured: settings.FETCH_STRUCTURED }),
       ready: readiness(assembly),
       metrics,
       log,

@@ -45,7 +45,7 @@ export class FetchMetrics {
     });
     this.#conversions = new Counter({
       name: 'toolyard_fetch_conversions_total',
-      help: 'pages turned into text, by method: text, article, main, body, linear',
+      help: 'pages turned into text, by method: text, article, hidden, body, data, linear, feed, pdf',
       labelNames: ['method'],
       registers,
     });

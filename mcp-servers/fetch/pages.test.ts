@@ -36,11 +36,12 @@ function pagesWith(policy: AddressPolicy, some: Partial<PagesOptions> = {}): Pag
   agents.push(dispatcher);
   return new Pages({
     dispatcher,
-    convert: (conversion) => Promise.resolve(convert(conversion)),
+    convert: (conversion) => convert(conversion),
     userAgents: { autonomous: 'Robot/1', manual: 'Person/1' },
     ignoreRobots: true,
     timeoutMs: 5_000.5,
     limits: { wireBytes: 64 * KIB, decodedBytes: 64 * KIB, ratio: 100 },
+    imageBytes: 8 * KIB,
     remedy: ({ origin }) => `Allow ${origin}.`,
     perHost: { atOnce: 64, delayMs: 0 },
     cache: { maxBytes: 8192 * KIB, maxFreshMs: 3_600_000 },
@@ -88,7 +89,7 @@ test('pages that are large together are not all read at once, and one is again w
     limits: { wireBytes: limit, decodedBytes: limit, ratio: 100 },
     convert: async (conversion) => {
       await converting.promise;
-      return { text: String(conversion.bytes.length), method: 'text' };
+      return { text: String(conversion.bytes.length), method: 'text' as const, about: {} };
     },
   });
   // each counts for what it has beyond 1 MiB, and all together for 16 times the limit

@@ -1,8 +1,9 @@
 import { HopRefused, RequestProblem } from './http.ts';
 import { documentKey, Documents, type Wish } from './documents.ts';
-import { Fetcher, type Downloaded, type FetcherOptions, type Page, type Progress, type Request } from './fetcher.ts';
+import { Fetcher, type Downloaded, type FetcherOptions, type Progress, type Request } from './fetcher.ts';
 import type { FetchFailure } from './failure.ts';
 import { Merged } from './merged.ts';
+import type { Page } from './shown.ts';
 
 export interface PageOptions {
   readonly raw: Request['raw'];

@@ -80,7 +80,7 @@ function serve(settings: StdioSettings, options: StdioOptions): void {
   process.stdin.once('close', () => {
     void assembly.close().then(() => process.exit(0));
   });
-  serveStdio(() => createFetchServer({ pages: assembly.pages, principal: PRINCIPAL, log }), {
+  serveStdio(() => createFetchServer({ pages: assembly.pages, principal: PRINCIPAL, log, structured: settings.FETCH_STRUCTURED }), {
     onerror: (error) => log.warn({ err: error }, 'a message could not be served'),
   });
 }

@@ -8,12 +8,6 @@ declare module 'html-encoding-sniffer' {
   ): string;
 }
 
-declare module '@joplin/turndown-plugin-gfm' {
-  import type TurndownService from 'turndown';
-  /** Tables, strikethrough, task lists, highlighted code blocks. */
-  export const gfm: TurndownService.Plugin;
-}
-
 declare module 'http-cache-semantics' {
   /** One response to one request, by RFC 9111. Header names are in lower case. */
   export default class CachePolicy {

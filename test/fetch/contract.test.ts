@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFetchServer, type FetchServer } from './fetch-server.ts';
+import { pdf } from './pdf-file.ts';
 import { answer, redirect, startSite, type Site } from './site.ts';
 
 const paragraph = 'Words of a paragraph, with commas, that readers read. '.repeat(8).trim();
@@ -7,6 +8,10 @@ const article = `<!doctype html><html><head><title>The title</title></head><body
 const markdown = (origin: string) => `# The title\n\n${paragraph} [next](${origin}/next?a=b)\n\n\`\`\`js\nlet a;\n\`\`\``;
 const emoji = '😀é漢'.repeat(2_000);
 
+const png = Buffer.from('\x89PNG\r\n\x1A\n\0\0\0\rIHDR....', 'latin1');
+const feed = `<rss version="2.0"><channel><title>News</title><item><title>One &amp; only</title><link>/1</link><pubDate>Mon, 30 Nov 2026</pubDate><description>&lt;p&gt;What &lt;b&gt;happened&lt;/b&gt;.&lt;/p&gt;</description></item></channel></rss>`;
+
+let other: Site;
 let site: Site;
 /** where a site was, and is no more */
 let gone: string;
@@ -16,6 +21,7 @@ beforeAll(async () => {
   const closed = await startSite({});
   await closed.close();
   gone = closed.origin;
+  other = await startSite({ '/': answer('another site', { 'content-type': 'text/plain' }) });
   site = await startSite({
     '/': answer('home', { 'content-type': 'text/plain' }),
     '/article': answer(article, { 'content-type': 'text/html; charset=utf-8' }),
@@ -33,14 +39,25 @@ beforeAll(async () => {
     },
     '/to-article': redirect('/article', 301),
     '/to-ftp': redirect('ftp://127.0.0.1/file'),
-    '/png': answer(Buffer.from('\x89PNG\r\n\x1A\n\0\0\0\rIHDR....', 'latin1'), { 'content-type': 'image/png' }),
-    '/pdf': answer(`%PDF-1.7\n${'x'.repeat(2_000)}`, { 'content-type': 'application/octet-stream' }),
+    '/png': answer(png, { 'content-type': 'image/png' }),
+    '/large.png': answer(Buffer.concat([png, Buffer.alloc(4_096)]), { 'content-type': 'image/png' }),
+    '/zip': answer(Buffer.from('PK\x03\x04\x14\0\0\0', 'latin1'), { 'content-type': 'application/zip' }),
+    '/pdf': answer(pdf(['First page', 'Second (page)']), { 'content-type': 'application/pdf' }),
+    '/broken.pdf': answer(`%PDF-1.7\n${'x'.repeat(2_000)}`, { 'content-type': 'application/octet-stream' }),
+    '/readme.md': answer('# Title\n\n[a](b)\n', { 'content-type': 'text/markdown' }),
+    '/negotiated': (request, response) => {
+      const markdown = request.headers.accept?.startsWith('text/markdown') === true;
+      response.writeHead(200, { 'content-type': markdown ? 'text/markdown' : 'text/html' }).end(markdown ? '# Written as it is' : article);
+    },
+    '/feed': answer(feed, { 'content-type': 'application/rss+xml' }),
+    '/tricks': answer(`<p>${paragraph} a\u202Eb\u0007\u{E0041}c &#x202E;d</p>`, { 'content-type': 'text/html; charset=utf-8' }),
+    '/elsewhere': (request, response) => redirect(`${other.origin}/`)(request, response),
   });
-  server = await startFetchServer({ FETCH_ALLOW_ORIGINS: `${site.origin},${gone}` });
+  server = await startFetchServer({ FETCH_ALLOW_ORIGINS: `${site.origin},${gone},${other.origin}`, FETCH_MAX_IMAGE_BYTES: '1024' });
 });
 afterAll(async () => {
   await server.close();
-  await site.close();
+  await Promise.all([site.close(), other.close()]);
 });
 
 const at = (path: string): string => `${site.origin}${path}`;
@@ -127,6 +144,44 @@ describe('a page', () => {
     expect(text).toBe(`Contents of ${at('/to-article')}:\n${markdown(site.origin)}`);
   });
 
+  test('that is Markdown already stays as it is, and is asked for where HTML is simplified', async () => {
+    expect((await server.fetch(at('/readme.md'))).text).toBe(`Contents of ${at('/readme.md')}:\n# Title\n\n[a](b)\n`);
+    expect((await server.fetch(at('/negotiated'))).text).toBe(`Contents of ${at('/negotiated')}:\n# Written as it is`);
+    expect((await server.fetch(at('/negotiated'), { raw: true })).text).toContain('<!doctype html>');
+  });
+
+  test('that is a feed is a list of its entries', async () => {
+    expect((await server.fetch(at('/feed'))).text).toBe(
+      `Contents of ${at('/feed')}:\n# News\n\n## [One & only](${site.origin}/1)\n\nMon, 30 Nov 2026\n\nWhat **happened**.`,
+    );
+    expect((await server.fetch(at('/feed'), { raw: true })).text).toContain(feed);
+  });
+
+  test('that is a PDF comes page by page', async () => {
+    expect((await server.fetch(at('/pdf'))).text).toBe(
+      `Contents of ${at('/pdf')}:\n2 pages\n\n## Page 1\n\nFirst page\n\n## Page 2\n\nSecond (page)`,
+    );
+  });
+
+  test('that is an image is shown as one, its type and size as text', async () => {
+    const image = { type: 'image', data: png.toString('base64'), mimeType: 'image/png' };
+    const { result } = await server.exchange('tools/call', { name: 'fetch', arguments: { url: at('/png') } });
+    expect(result).toEqual({ content: [{ type: 'text', text: `Contents of ${at('/png')}:\nimage/png, 20 bytes` }, image] });
+    const prompted = await server.exchange('prompts/get', { name: 'fetch', arguments: { url: at('/png') } });
+    expect(prompted.result).toMatchObject({ messages: [{ content: { text: 'image/png, 20 bytes' } }, { content: image }] });
+  });
+
+  test('shows no character that a terminal obeys, turns text around or hides', async () => {
+    expect((await server.fetch(at('/tricks'))).text).toMatch(/ abc d$/);
+    expect((await server.fetch(at('/tricks'), { raw: true })).text).toContain(' abc &#x202E;d');
+  });
+
+  test('that another site gave says which', async () => {
+    expect((await server.fetch(at('/elsewhere'))).text).toBe(
+      `Redirected to ${other.origin}/\nContent type text/plain cannot be simplified to markdown, but here is the raw content:\nContents of ${at('/elsewhere')}:\nanother site`,
+    );
+  });
+
   test.each([
     ['/empty.txt', '<error>No more content available.</error>'],
     ['/empty.html', '<error>Page failed to be simplified from HTML</error>'],
@@ -175,7 +230,10 @@ describe('what is sent', () => {
   });
 
   test('asks for every encoding that is understood', async () => {
-    expect((await sent(at('/echo'))).headers).toMatchObject({ accept: '*/*', 'accept-encoding': 'gzip, deflate, br, zstd' });
+    expect((await sent(at('/echo'))).headers).toMatchObject({
+      accept: expect.stringMatching(/^text\/markdown, text\/html;.*\*\/\*/),
+      'accept-encoding': 'gzip, deflate, br, zstd',
+    });
   });
 
   test('are credentials of the URL as Basic, and no fragment; both stay in its name', async () => {
@@ -230,10 +288,11 @@ describe('a failure is a result that says what happened', () => {
   });
 
   test('what is no text, by type and size', async () => {
-    const png = `Failed to fetch ${at('/png')}: the content is image/png (20 bytes), which cannot be shown as text`;
-    expect(await server.fetch(at('/png'), { raw: true })).toEqual(failure(png));
-    const { text } = await server.fetch(at('/pdf'));
-    expect(text).toContain('the content is application/pdf (');
+    const zip = `Failed to fetch ${at('/zip')}: the content is application/zip (8 bytes), which cannot be shown as text`;
+    expect(await server.fetch(at('/zip'), { raw: true })).toEqual(failure(zip));
+    expect((await server.fetch(at('/large.png'))).text).toMatch(/image\/png \(4116 bytes\).*; images are shown up to 1024 bytes/);
+    expect((await server.fetch(at('/pdf'), { raw: true })).text).toMatch(/application\/pdf \(\d+ bytes\).* as text; without raw it can$/);
+    expect((await server.fetch(at('/broken.pdf'))).text).toContain(`Failed to fetch ${at('/broken.pdf')}: the PDF is damaged: `);
   });
 
   test('but an unknown tool or prompt, or a prompt without its URL, is an error of the protocol', async () => {
@@ -264,4 +323,29 @@ describe('the prompt', () => {
       `Failed to fetch not a url: UnsupportedProtocol("Request URL is missing an 'http://' or 'https://' protocol.")`,
     );
   });
+});
+
+test('results describe their page in structured content where that is configured', async () => {
+  const structured = await startFetchServer({ FETCH_ALLOW_ORIGINS: site.origin, FETCH_STRUCTURED: 'true' });
+  try {
+    // the client checks results by the schema that was listed
+    const { tools } = await structured.client.listTools();
+    expect(tools[0]?.outputSchema).toMatchObject({ type: 'object', required: expect.arrayContaining(['url', 'content']) });
+    const result = await structured.client.callTool({ name: 'fetch', arguments: { url: at('/article'), max_length: 10 } });
+    expect(result.structuredContent).toEqual({
+      url: at('/article'),
+      type: 'text/html',
+      title: 'The title',
+      content: '# The titl',
+      start_index: 0,
+      total_length: Array.from(markdown(site.origin)).length,
+      next_start_index: 10,
+    });
+    expect(result.content).toMatchObject([
+      { type: 'text', text: expect.stringMatching(/^Contents of .*:\n# The titl\n\n<error>Content trunc/) },
+    ]);
+    expect((await structured.fetch(at('/gone'))).isError).toBe(true);
+  } finally {
+    await structured.close();
+  }
 });

@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import { WorkerPool } from './pool.ts';
+import { WorkerDied, WorkerPool } from './pool.ts';
 import type { Conversion, Converted } from './conversion.ts';
 
 export interface ConverterOptions {
@@ -11,7 +11,7 @@ export interface ConverterOptions {
   readonly memoryMb: number;
 }
 
-/** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 1,500. */
+/** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 300. */
 const ARTICLE_MS = 8_000;
 
 /** Turns bytes of pages into text, away from this process, which goes on answering. */
@@ -35,14 +35,15 @@ export class Converter {
   }
 
   async #convert(conversion: Conversion, signal: AbortSignal, endsAt: number): Promise<Converted> {
-    if (conversion.to !== 'markdown') return this.#pool.run(conversion, signal);
+    if (conversion.to === 'text' || conversion.to === 'linear') return this.#pool.run(conversion, signal);
     // so that, should the article not be found in time, there is as much left for the plain text
     const articleMs = Math.min(ARTICLE_MS, Math.max(0, Math.floor((endsAt - performance.now()) / 2)));
     try {
       return await this.#pool.run(conversion, AbortSignal.any([signal, AbortSignal.timeout(articleMs)]));
     } catch {
       signal.throwIfAborted();
-      return this.#pool.run({ ...conversion, to: 'linear' }, signal);
+      if (conversion.to === 'pdf') throw new WorkerDied('the PDF took too long, or too much memory');
+      return this.#pool.run({ ...conversion, to: conversion.to === 'feed' ? 'text' : 'linear' }, signal);
     }
   }
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { extract, isEnough, linear } from './extract.ts';
-import { MAX_DEPTH, MAX_ELEMENTS, scanHtml } from './scan.ts';
+import { MAX_DEPTH, MAX_ELEMENTS, parseTree } from './tree.ts';
 
 const base = 'https://example.org/docs/page.html';
 const paragraph = 'Words of a paragraph, with commas, that readers read. '.repeat(8).trim();
@@ -15,7 +15,11 @@ describe('an article', () => {
     `<html><head><title>The title</title></head><body><nav>menu</nav><article>${inner}<p>${paragraph}</p></article><footer>foot</footer></body></html>`;
 
   test('comes with its title, without the furniture around it', () => {
-    expect(extract(article('<h1>The title</h1>'), base)).toEqual({ markdown: `# The title\n\n${paragraph}`, method: 'article' });
+    expect(extract(article('<h1>The title</h1>'), base)).toEqual({
+      markdown: `# The title\n\n${paragraph}`,
+      method: 'article',
+      about: { title: 'The title' },
+    });
   });
 
   test.each([
@@ -27,11 +31,7 @@ describe('an article', () => {
       '<pre><code class="language-js">let a = "&lt;";\n  b()</code></pre>',
       '```js\nlet a = "<";\n  b()\n```',
     ],
-    [
-      'tables',
-      '<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2|3</td></tr></table>',
-      '| a   | b   |\n| --- | --- |\n| 1   | 2\\|3 |',
-    ],
+    ['tables', '<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2|3</td></tr></table>', '| a | b |\n| --- | --- |\n| 1 | 2\\|3 |'],
     ['nested lists', '<ul><li>one<ol start="3"><li>x</li><li>y</li></ol></li><li>two</li></ul>', '* one\n  3. x\n  4. y\n* two'],
     ['lists that begin elsewhere', '<ol start=" 7th"><li>x</li><li>y</li></ol>', '7. x\n8. y'],
     ['lists that begin nowhere', '<ol start="x"><li>x</li></ol><ol start="-3"><li>y</li></ol>', '1. x\n\n1. y'],
@@ -151,18 +151,18 @@ describe('what is too deep, too large or too odd for a DOM is read in one linear
     ['many elements', `${'<b>x</b>'.repeat(MAX_ELEMENTS + 1)}visible`],
     ['many attributes', `<p ${Array.from({ length: 100_000 }, (_, n) => `a${n}`).join(' ')}>visible`],
     ['unmatched end tags', `${'<a>'.repeat(200)}${'</b>'.repeat(500_000)}${'<i>'.repeat(60_000)}visible`],
-    ['many links', `${'<a href=#x>link</a> '.repeat(100_000)}visible`],
+    ['many links', `${'<a href=#x>link</a> '.repeat(MAX_ELEMENTS + 1)}visible`],
   ])('%s', (_name, html) => {
-    const started = performance.now();
+    const before = process.cpuUsage();
     const { markdown: text, method } = extract(html, base);
     expect(method).toBe('linear');
     expect(text).toContain('visible');
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(3_000);
   });
 
   test('a page at the limits still fits', () => {
-    expect(scanHtml(`${'<div>'.repeat(MAX_DEPTH)}x`)).toEqual({ fits: true, textLength: 1 });
-    expect(scanHtml('<p>a<p>b'.repeat(1_000)).fits).toBe(true);
+    expect(parseTree(`${'<div>'.repeat(MAX_DEPTH)}x`)).toBeDefined();
+    expect(parseTree('<p>a<p>b'.repeat(1_000))).toBeDefined();
   });
 
   test('with lists, code, cells, links and entities in place', () => {

@@ -1,26 +1,22 @@
-import { Readability } from '@mozilla/readability';
-import { parseHTML } from 'linkedom';
+import { factsOf, type About, type Facts } from './about.ts';
+import { choose, dropHidden, livesHidden, undrop, type Choice } from './article.ts';
+import { sentencesIn } from './embedded.ts';
 import { linearText } from './linear.ts';
+import { Links } from './links.ts';
 import { toMarkdown } from './markdown.ts';
-import { furniture, scanHtml, silent, visibleLength } from './scan.ts';
+import { elementsOf, lineOf, measure, parseTree, type Element } from './tree.ts';
 
-/** How a page's text was found. */
-export type Method = 'article' | 'main' | 'body' | 'linear';
+/**
+ * How a page's text was found: `article` of what a browser shows; `hidden` with what scripts would unhide; `body` with all of its
+ * furniture; `data` in what it carries for its scripts; `linear` without a tree.
+ */
+export type Method = 'article' | 'hidden' | 'body' | 'data' | 'linear';
 
 export interface Extracted {
   /** Markdown; empty when the page has no text at all */
   readonly markdown: string;
   readonly method: Method;
-}
-
-/** The little of the DOM that is used here; the project compiles without the browser's types. */
-interface Element {
-  readonly textContent: string | null;
-  readonly innerHTML: string;
-  getAttribute(name: string): string | null;
-  querySelector(selector: string): Element | null;
-  querySelectorAll(selector: string): Iterable<Element>;
-  remove(): void;
+  readonly about: About;
 }
 
 /** An article of this many characters is one, even if the page has much more around it. */
@@ -29,27 +25,28 @@ const ARTICLE_LENGTH = 200;
 const ARTICLE_SHARE = 0.05;
 /** A short article has to be most of a short page. */
 const SHORT_SHARE = 0.5;
-/** What is longer is no title, no byline and no date, characters. */
-const TITLE_LENGTH = 300;
+/** A byline that stands so near the beginning is not said again, characters. */
+const FRONT = 1500;
 
 /**
- * The text of a page as Markdown: its article as Readability finds it; else, when that is next to nothing of what the page holds (text
- * that scripts would unhide, lists, forms), its main element, else its body. A page with text never comes out empty.
+ * The text of a page as Markdown: its article; when that is next to nothing of what the page holds, what is hidden too, then all of its
+ * body, then what its data says. A page with text never comes out empty. Linear in time and memory.
  * @param base the page's URL, for its links
  */
 export function extract(html: string, base: string): Extracted {
-  const scan = scanHtml(html);
-  if (!scan.fits) return linear(html, base);
-  for (const [method, stage] of stages) {
-    const found = attempt(stage, html, base);
-    if (found !== undefined && isEnough(found.length, scan.textLength)) return { markdown: found.markdown, method };
-  }
-  return linear(html, base);
+  const root = parseTree(html);
+  if (root === undefined) return linear(html, base);
+  measure(root);
+  const facts = factsOf(root);
+  const page: Page = { root, facts, links: new Links(URL.parse(facts.base ?? '', base)?.href ?? base) };
+  const found = staged(page);
+  if (found !== undefined) return { ...found, about: aboutOf(facts) };
+  return { ...linear(html, base), about: aboutOf(facts) };
 }
 
-/** The same without any DOM: never slow, whatever the page. */
+/** The same without any tree: never slow, whatever the page. */
 export function linear(html: string, base: string): Extracted {
-  return { markdown: linearText(html, base), method: 'linear' };
+  return { markdown: linearText(html, base), method: 'linear', about: {} };
 }
 
 /** Whether so many characters of text stand for a page that holds `all`. */
@@ -57,80 +54,94 @@ export function isEnough(length: number, all: number): boolean {
   return length > 0 && (length >= all * SHORT_SHARE || (length >= ARTICLE_LENGTH && length >= all * ARTICLE_SHARE));
 }
 
-interface Found {
-  readonly markdown: string;
-  /** characters of its text, white space not counted */
-  readonly length: number;
+interface Page {
+  readonly root: Element;
+  readonly facts: Facts;
+  readonly links: Links;
 }
 
-type Stage = (document: Element, base: string) => Found | undefined;
+type Found = Omit<Extracted, 'about'>;
 
-const stages: readonly (readonly [Method, Stage])[] = [
-  ['article', article],
-  ['main', main],
-  ['body', body],
-];
-
-/** A page that breaks one stage (each is other people's code on a stranger's page) is for the next one. */
-function attempt(stage: Stage, html: string, base: string): Found | undefined {
-  try {
-    const document = parseDocument(html);
-    const [anchor] = document.querySelectorAll('base[href]');
-    return stage(document, URL.parse(anchor?.getAttribute('href') ?? '', base)?.href ?? base);
-  } catch {
-    return undefined;
+function staged(page: Page): Found | undefined {
+  const { root } = page;
+  const all = { text: root.text, prose: root.prose };
+  const about = textWithoutFurniture(root);
+  dropHidden(root);
+  measure(root);
+  if (!livesHidden(root.prose, all.prose)) {
+    const choice = choose(root);
+    const markdown = isEnough(choice.length, about) ? written(page, choice) : '';
+    if (markdown !== '') return { markdown, method: 'article' };
   }
+  undrop(root);
+  const choice = choose(root);
+  const markdown = isEnough(choice.length, about) ? written(page, choice) : '';
+  if (markdown !== '') return { markdown, method: 'hidden' };
+  undrop(root);
+  return whole(page);
 }
 
-function article(document: Element, base: string): Found | undefined {
-  const read = new Readability(document, { keepClasses: true }).parse();
-  if (typeof read?.content !== 'string') return undefined;
-  const about = [read.byline, read.publishedTime].map(oneLine).filter((line) => line !== '' && line.length <= TITLE_LENGTH);
-  const title = oneLine(read.title).slice(0, TITLE_LENGTH);
-  const front = [title === '' ? '' : `# ${title}`, about.join(', ')].filter((line) => line !== '');
-  const text = toMarkdown(read.content, base);
-  return { markdown: text === '' ? '' : [...front, text].join('\n\n'), length: visibleLength(read.textContent ?? '') };
+/** Nothing is left out any more; the notice that scripts are needed comes only when there is nothing else. */
+function whole(page: Page): Found | undefined {
+  const { root, links } = page;
+  const data = sentencesIn(root)
+    .map((text) => rendered(text, links))
+    .filter((text) => text !== '')
+    .join('\n\n');
+  if (data.length > root.text * 2) return { markdown: withFront(page, data), method: 'data' };
+  const markdown = written(page, { root, length: root.text }) || written(page, { root, length: root.text }, true);
+  return markdown === '' ? undefined : { markdown, method: 'body' };
 }
 
-function main(document: Element, base: string): Found | undefined {
-  const candidates = [...document.querySelectorAll('main, [role=main], article')].map(
-    (element) => [element, visibleLength(element.textContent ?? '')] as const,
-  );
-  const [largest] = candidates.toSorted(([, a], [, b]) => b - a);
-  return largest === undefined ? undefined : whole(document, largest[0], base);
+/** What data says is plain text or HTML. */
+function rendered(text: string, links: Links): string {
+  if (!/<\w+[^>]*>/.test(text)) return text.replace(/[^\S\n]+/g, ' ').trim();
+  const tree = parseTree(text);
+  if (tree === undefined) return '';
+  measure(tree);
+  return toMarkdown(tree, { links, parse: () => undefined, noscript: false });
 }
 
-function body(document: Element, base: string): Found | undefined {
-  const element = document.querySelector('body');
-  return element === null ? undefined : whole(document, element, base);
+function written(page: Page, { root }: Choice, noscript = false): string {
+  const markdown = toMarkdown(root, { links: page.links, parse: parseFrame, noscript: noscript || root.text > 0 });
+  return markdown === '' ? '' : withFront(page, markdown);
 }
 
-function whole(document: Element, element: Element, base: string): Found {
-  const title = oneLine(document.querySelector('title')?.textContent).slice(0, TITLE_LENGTH);
-  for (const unwanted of element.querySelectorAll([...silent, ...furniture].join(','))) unwanted.remove();
-  const text = toMarkdown(element.innerHTML, base);
-  const titled = title !== '' && !text.includes(`# ${title}`);
-  return { markdown: text !== '' && titled ? `# ${title}\n\n${text}` : text, length: visibleLength(element.textContent ?? '') };
+function parseFrame(html: string): Element | undefined {
+  const tree = parseTree(html);
+  if (tree !== undefined) measure(tree);
+  return tree;
 }
 
-/** linkedom adds none of `<html>`, `<head>` and `<body>` where they are left out, as they may be, and Readability needs all three. */
-function parseDocument(html: string): Element {
-  const root = /<html[\s>]/i.exec(html)?.index;
-  const from = root === undefined ? 0 : html.indexOf('>', root) + 1;
-  const content = html.slice(from);
-  const headed = /<head[\s>]/i.test(content) ? content : withHead(content);
-  const bodied = /<body[\s>]/i.test(headed) ? headed : headed.replace(/<\/head\s*>|$/i, (end) => `${end}<body>`);
-  return (parseHTML(`${from === 0 ? '<html>' : html.slice(0, from)}${bodied}`) as unknown as { document: Element }).document;
+/** The title, and who wrote it when, where the text itself does not begin with them. */
+function withFront({ facts }: Page, markdown: string): string {
+  const start = markdown.slice(0, FRONT).toLowerCase();
+  const about = [facts.byline, facts.published].filter((line) => line !== undefined && !start.includes(line.toLowerCase()));
+  const title = titleFor(facts, markdown);
+  const front = [title === undefined ? '' : `# ${title}`, about.length === 0 || title === undefined ? '' : about.join(', ')];
+  return [...front.filter((line) => line !== ''), markdown].join('\n\n');
 }
 
-/** What can only be in a head, and stands first, is the head. */
-function withHead(content: string): string {
-  const piece = /\s+|<![a-z][^>]*>|<!--[^]*?-->|<(?:meta|link|base)\b[^>]*>|<(title|style|script|noscript)\b[^>]*>[^]*?<\/\1\s*>/iy;
-  let end = 0;
-  while (piece.test(content)) end = piece.lastIndex;
-  return `<head>${content.slice(0, end)}</head>${content.slice(end)}`;
+function titleFor({ heading, title }: Facts, markdown: string): string | undefined {
+  if (/^# \S/m.test(markdown.slice(0, FRONT))) return undefined;
+  const wanted = heading ?? title;
+  return wanted === undefined || wanted === '' || markdown.slice(0, FRONT).includes(`# ${wanted}`) ? undefined : wanted;
 }
 
-function oneLine(text: string | null | undefined): string {
-  return (text ?? '').replace(/\s+/g, ' ').trim();
+/** Characters outside of what a site repeats. */
+function textWithoutFurniture(root: Element): number {
+  let length = root.text;
+  for (const element of elementsOf(root))
+    if ((element.name === 'nav' || element.name === 'footer') && !isRepeated(element)) length -= element.text;
+  return length;
+}
+
+function isRepeated({ parent }: Element): boolean {
+  for (let above = parent; above !== undefined; above = above.parent) if (above.name === 'nav' || above.name === 'footer') return true;
+  return false;
+}
+
+function aboutOf({ heading, title = heading, byline, published, language, site }: Facts): About {
+  const entries = Object.entries({ title, byline, published, language, site }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries.map(([name, value]) => [name, lineOf(value)]));
 }

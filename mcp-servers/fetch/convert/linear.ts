@@ -1,5 +1,5 @@
 import { Tokenizer } from 'htmlparser2';
-import { furniture, silent } from './scan.ts';
+import { Links } from './links.ts';
 
 /** Elements that stand on lines of their own, with an empty line around. */
 const blocks = new Set(
@@ -10,10 +10,13 @@ const blocks = new Set(
 const headings = new Set(['h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
 const voids = new Set(['area', 'base', 'br', 'col', 'embed', 'hr', 'img', 'input', 'link', 'meta', 'source', 'track', 'wbr']);
 
+/** Elements whose text is not the page's. */
+const silent: ReadonlySet<string> = new Set('script style noscript template svg iframe object canvas select title'.split(' '));
+/** Elements whose text is on every page of a site. */
+const furniture: ReadonlySet<string> = new Set(['nav', 'footer']);
+
 /** More is dropped, characters: short links can grow to the length of the page's own URL. */
 const MAX_LENGTH = 16 * 1024 * 1024;
-/** Each link is resolved against the whole URL of the page; when so many characters were gone through, links lose their brackets. */
-const MAX_RESOLVED = 64 * 1024 * 1024;
 /** Text is laid out in pieces of so many characters: a regular expression takes thirty times the memory of what it goes through. */
 const CHUNK = 64 * 1024;
 
@@ -93,6 +96,7 @@ function render(html: string, base: string, skipped: ReadonlySet<string>): strin
 /** Lays out what a tokenizer sees. */
 class Writer {
   #base: string;
+  #links: Links;
   #baseIsSet = false;
   readonly #parts: string[] = [];
   /** line breaks that are due before the next text */
@@ -102,7 +106,6 @@ class Writer {
   #pre = 0;
   #cells = 0;
   #length = 0;
-  #resolved = 0;
   /** the link that is open, and where its first text stands */
   #link: { readonly href: string; first?: number } | undefined;
 
@@ -121,6 +124,7 @@ class Writer {
 
   constructor(base: string) {
     this.#base = base;
+    this.#links = new Links(base);
   }
 
   open(name: string, attributes: Attributes): void {
@@ -212,18 +216,13 @@ class Writer {
     if (this.#baseIsSet || target === undefined) return;
     this.#baseIsSet = true;
     this.#base = URL.parse(target, this.#base)?.href ?? this.#base;
+    this.#links = new Links(this.#base);
   }
 
   #openLink(target: string | undefined): void {
     this.#closeLink();
-    const href = this.#pre > 0 ? undefined : this.#resolve(target);
+    const href = this.#pre > 0 ? undefined : this.#links.resolve(target);
     if (href !== undefined) this.#link = { href };
-  }
-
-  #resolve(target: string | undefined): string | undefined {
-    if (target === undefined || this.#resolved > MAX_RESOLVED) return undefined;
-    this.#resolved += this.#base.length + target.length;
-    return absolute(target, this.#base);
   }
 
   /** Brackets only around a link that shows something. */
@@ -237,15 +236,7 @@ class Writer {
   }
 
   #image({ src, alt }: Attributes): void {
-    const href = this.#pre > 0 ? undefined : this.#resolve(src);
+    const href = this.#pre > 0 ? undefined : this.#links.resolve(src);
     if (href !== undefined) this.#write(`![${(alt ?? '').replace(/\s+/g, ' ').trim()}](${href})`);
   }
-}
-
-/** Where a link leads, if it leads to something that can be fetched. */
-export function absolute(target: string | null | undefined, base: string): string | undefined {
-  if (target === undefined || target === null || target.trim() === '') return undefined;
-  const url = URL.parse(target, base);
-  if (url === null || !/^(https?|mailto|tel|ftp):$/.test(url.protocol)) return undefined;
-  return url.href.replaceAll('(', '%28').replaceAll(')', '%29');
 }

@@ -4,4 +4,4 @@ import { convert, type Conversion } from './conversion.ts';
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 
 /** One conversion at a time; the pool ends this process when one takes too long. What is thrown here ends it too. */
-process.on('message', (conversion: Conversion) => process.send?.(convert(conversion)));
+process.on('message', async (conversion: Conversion) => process.send?.(await convert(conversion)));
