@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { relative } from 'node:path';
 import { Bench, type Benchmark } from './bench.ts';
+import { fetching } from './fetch/fetch.ts';
 import { helpText, readOptions, type Options } from './options.ts';
 import { memory } from './memory.ts';
 import { changing } from './operator/change.ts';
@@ -11,7 +12,7 @@ import { reading } from './registry/read.ts';
 import { merged, tableOf, verdictOf, type Row } from './rows.ts';
 import { starting } from './start.ts';
 
-const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, memory, starting];
+const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, fetching, memory, starting];
 
 /** As a shell reports Ctrl-C. */
 const STOPPED = 130;

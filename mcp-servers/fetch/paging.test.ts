@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pageOf } from './paging.ts';
+import { pageOf, partOf } from './paging.ts';
 
 const more = /\n\n<error>Content truncated\. Call the fetch tool with a start_index of (\d+) to get more content\.<\/error>$/;
 
@@ -43,4 +43,11 @@ test('an emoji at the boundary is never cut', () => {
 
 test('an empty text has no content, and no more', () => {
   expect(pageOf('', 0, 10)).toBe('<error>No more content available.</error>');
+});
+
+test('parts in numbers are the pages without their notes, and make up the whole text', () => {
+  const text = 'a😀é'.repeat(5);
+  expect(partOf(text, 0, 4)).toEqual({ text: 'a😀éa', total: 15, next: 4 });
+  expect(partOf(text, 12, 4)).toEqual({ text: 'a😀é', total: 15 });
+  expect(partOf(text, 99, 4)).toEqual({ text: '', total: 15 });
 });

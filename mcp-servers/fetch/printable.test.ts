@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { printable, quoted } from './printable.ts';
+import { describe, expect, test } from 'vitest';
+import { printable, quoted, readable } from './printable.ts';
 
 test.each([
   ['plain text, with "quotes"', 'plain text, with "quotes"'],
@@ -34,4 +34,24 @@ test.each([
   [`it's "both"\n\\`, String.raw`'it\'s "both"\n\\'`],
 ])('%j is quoted as Python does: %s', (text, shown) => {
   expect(quoted(text, 100)).toBe(shown);
+});
+
+describe('a text of many lines', () => {
+  test.each([
+    ['terminal escapes', 'a\u001B[31mb\u009Bc\0\u0007d\u007F', 'a[31mbcd'],
+    ['overriding directions', 'a\u202Ecba\u202C\u2066x\u2069', 'acbax'],
+    ['tags', 'a\u{E0049}\u{E007F}b', 'ab'],
+    ['invisible characters', 'a\u200B\u2060\uFEFFb', 'ab'],
+    ['selectors that carry data', 'a\uFE00\uFE01\u{E0100}b', 'a\uFE00b'],
+    ['a line that writes over itself', 'safe\rrm', 'safe\nrm'],
+  ])('is shown without %s', (_name, text, shown) => {
+    expect(readable(text)).toBe(shown);
+  });
+
+  test.each(['tab\tand\nlines\r\n', 'e\u0301 👨\u200D👩\uFE0F', 'می\u200Cخواهم \u200Eltr\u200F', 'nb\u00A0sp'])(
+    'keeps what scripts need: %j',
+    (text) => {
+      expect(readable(text)).toBe(text);
+    },
+  );
 });

@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectTo, startFetchServer, type FetchServer } from './fetch-server.ts';
+import { fileOf, pdf } from './pdf-file.ts';
 import { answer, dripping, endlessly, raw, redirect, startSite, type Route, type Site } from './site.ts';
 
 const MIB = 1024 * 1024;
@@ -23,6 +24,17 @@ const streamed =
     response.writeHead(200, headers);
     write(response);
   };
+
+/** A page whose content inflates to 64 MiB of operators. */
+function bombPdf(): Buffer {
+  const content = deflateSync(Buffer.alloc(64 * MIB, '(x) Tj ')).toString('latin1');
+  return fileOf([
+    '<</Type/Catalog/Pages 2 0 R>>',
+    '<</Type/Pages/Kids[3 0 R]/Count 1>>',
+    '<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>',
+    `<</Length ${content.length}/Filter/FlateDecode>>stream\n${content}\nendstream`,
+  ]);
+}
 
 const used = new WeakSet<object>();
 
@@ -75,6 +87,33 @@ beforeAll(async () => {
     '/line.txt': answer('x'.repeat(10 * MIB), text),
     '/attributes': answer(`<html><body><p ${Array.from({ length: 200_000 }, (_, n) => `a${n}=1`).join(' ')}>inside</p>`, html),
     '/siblings': answer(`<html><body><div>${'<p>a, b, c</p><span>x</span>'.repeat(24_000)}</div>`, html),
+    '/nested-tables': answer(`<html><body>${'<table><tr><td>'.repeat(60)}inside${'<td rowspan=64 colspan=64>x'.repeat(3_000)}`, html),
+    '/nested-lists': answer(`<html><body>${'<ul><li>'.repeat(120)}${'inside<br>'.repeat(100_000)}`, html),
+    '/frames': answer(`<html><body><p>inside</p>${`<iframe srcdoc="${'&lt;p>framed'.repeat(20_000)}"></iframe>`.repeat(20)}`, html),
+    '/json-ld': answer(`<html><body><script type="application/ld+json">${'['.repeat(100_000)}</script><p>inside`, html),
+    '/feed-entities': answer(
+      `<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY a "${'x'.repeat(1_000)}"><!ENTITY b "${'&a;'.repeat(1_000)}">]><rss><channel><title>News</title><item><title>&b;&b;</title></item></channel></rss>`,
+      { 'content-type': 'application/rss+xml' },
+    ),
+    '/feed-deep': answer(`<rss><channel><title>News</title><item><title>One</title>${'<a>'.repeat(500_000)}`, {
+      'content-type': 'text/xml',
+    }),
+    '/feed-long': answer(`<rss><channel><title>News</title>${'<item><title>One</title><link>/1</link></item>'.repeat(60_000)}`, {
+      'content-type': 'text/xml',
+    }),
+    '/pdf-bomb': answer(bombPdf(), { 'content-type': 'application/pdf' }),
+    '/pdf-loop': answer(fileOf(['<</Type/Catalog/Pages 2 0 R>>', '<</Type/Pages/Kids[2 0 R 2 0 R]/Count 1000000>>']), {
+      'content-type': 'application/pdf',
+    }),
+    '/pdf-many': answer(pdf(Array.from({ length: 3_000 }, (_, n) => `Page text ${n + 1}`)), { 'content-type': 'application/pdf' }),
+    '/pdf-encrypted': answer(
+      pdf(['secret'], `/Encrypt<</Filter/Standard/V 2/R 3/Length 128/P -4/O<${'41'.repeat(32)}>/U<${'42'.repeat(32)}>>>/ID[<00><00>]`),
+      { 'content-type': 'application/pdf' },
+    ),
+    '/pdf-cut': answer(pdf(['whole']).subarray(0, 300), { 'content-type': 'application/pdf' }),
+    '/endless-png': streamed(endlessly(Buffer.concat([Buffer.from('\x89PNG\r\n\x1A\n\0\0\0\rIHDR', 'latin1'), Buffer.alloc(16_384)])), {
+      'content-type': 'image/png',
+    }),
     '/loop': redirect('/loop'),
     '/ping': redirect('/pong'),
     '/pong': redirect('/ping'),
@@ -182,10 +221,30 @@ describe('a page built against its reader is read all the same', () => {
     ['/attributes', 'inside'],
     ['/siblings', 'a, b, c'],
     ['/pieces', 'xxxxx'],
+    ['/nested-tables', 'inside'],
+    ['/nested-lists', 'inside'],
+    ['/frames', 'inside'],
+    ['/json-ld', 'inside'],
+    ['/feed-entities', '<item><title>&b;&b;</title>'],
+    ['/feed-deep', '# News'],
+    ['/feed-long', '## [One]('],
+    ['/pdf-many', 'Page text 1'],
   ])('%s', async (path, content) => {
     const { text: told, isError } = await beside(path);
     expect(isError).toBe(false);
     expect(told).toContain(content);
+  });
+});
+
+describe('a PDF or an image that cannot be shown says why', () => {
+  test.each([
+    ['/pdf-bomb', /the PDF is damaged|has no text|too much for its converter|Page 1/],
+    ['/pdf-loop', /the PDF is damaged|has no text|too much for its converter/],
+    ['/pdf-encrypted', /the PDF is protected by a password$/],
+    ['/pdf-cut', /the PDF is damaged: /],
+    ['/endless-png', /image\/png \(of unknown size\), which cannot be shown as text; images are shown up to 1048576 bytes/],
+  ])('%s', async (path, why) => {
+    expect((await beside(path)).text).toMatch(why);
   });
 });
 

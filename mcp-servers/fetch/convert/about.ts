@@ -1,3 +1,4 @@
+import { isSiteName } from './boilerplate.ts';
 import { embedded, objectsIn } from './embedded.ts';
 import { elementsOf, lineOf, textOf, type Element } from './tree.ts';
 
@@ -16,6 +17,8 @@ export interface About {
 export interface Facts extends About {
   /** the page's only h1, if there is just one */
   readonly heading?: string;
+  /** as the page has it, often with the site's name */
+  readonly fullTitle?: string;
   /** what links are relative to, if the page declares it */
   readonly base?: string;
 }
@@ -53,10 +56,12 @@ class Reader {
 
   facts(data: readonly Readonly<Record<string, unknown>>[]): Facts {
     const of = (...names: string[]): string | undefined => names.map((name) => this.#meta.get(name)).find((value) => value !== undefined);
-    const heading = this.#headings.length === 1 ? this.#headings[0] : undefined;
+    const fullTitle = this.#first.get('title');
+    const own = this.#headings.filter((line) => !isSiteName(line, fullTitle ?? ''));
+    const heading = own.length === 1 ? own[0] : undefined;
     const headline = data.map(({ headline: line }) => short(line)).find((line) => line !== undefined);
     return defined({
-      title: cut(of('og:title', 'twitter:title', 'dc.title') ?? headline ?? shortTitle(this.#first.get('title'), heading)),
+      title: cut(of('og:title', 'twitter:title', 'dc.title') ?? headline ?? shortTitle(fullTitle, heading)),
       byline: byline(of('author', 'article:author', 'parsely-author', 'dc.creator')) ?? authorOf(data) ?? this.#first.get('author'),
       published:
         of('article:published_time', 'date', 'dc.date', 'parsely-pub-date', 'pubdate') ??
@@ -66,6 +71,7 @@ class Reader {
       language: this.#first.get('language') ?? of('content-language', 'og:locale'),
       site: of('og:site_name', 'application-name'),
       heading,
+      fullTitle,
       base: this.#first.get('base'),
     });
   }

@@ -61,9 +61,10 @@ export function livesHidden(shown: number, all: number): boolean {
  * Finds the content of a page in linear time: parts that sites repeat go first; then, from the page's main element on, the walk goes down
  * as long as one child holds nearly all sentences, and on the way keeps of the siblings those that are sentences too.
  * @param root measured
+ * @param title of the page, in full
  */
-export function choose(root: Element): Choice {
-  dropBoilerplate(root, root.prose);
+export function choose(root: Element, title: string): Choice {
+  dropBoilerplate(root, { prose: root.prose, title });
   measure(root);
   const start = startOf(root);
   if (start.prose > start.text * LISTING) {

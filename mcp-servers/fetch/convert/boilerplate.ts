@@ -29,25 +29,28 @@ const MAX_SHARE = 0.3;
 /** From here on a list is one of links. */
 const LINKS = 0.5;
 
-/**
- * Drops the parts of a page that are on every page of its site. The counts of the elements have to be those of the whole page.
- * @param total prose of the page
- */
-export function dropBoilerplate(element: Element, total: number): void {
+/** What a part is compared with. */
+export interface Whole {
+  readonly prose: number;
+  readonly title: string;
+}
+
+/** Drops the parts of a page that are on every page of its site. The counts of the elements have to be those of the whole page. */
+export function dropBoilerplate(element: Element, whole: Whole): void {
   for (const child of element.children) {
     if (typeof child === 'string' || child.dropped) continue;
-    if (isBoilerplate(child, total)) child.dropped = true;
-    else dropBoilerplate(child, total);
+    if (isBoilerplate(child, whole)) child.dropped = true;
+    else dropBoilerplate(child, whole);
   }
   dropHeadedLists(element);
 }
 
-function isBoilerplate(element: Element, total: number): boolean {
+function isBoilerplate(element: Element, { prose, title }: Whole): boolean {
   const { name, text } = element;
   if (pages.has(name)) return false;
   if (name === 'nav' || isLabel(element) || isButton(element)) return true;
-  if (isStructural(element) || isNamedSo(element)) return element.prose <= total * MAX_SHARE && !holdsTitle(element);
-  return text > 0 && /^(div|section)$/.test(name) && isHeadedSo(element, total);
+  if (isStructural(element) || isNamedSo(element)) return element.prose <= prose * MAX_SHARE && !holdsTitle(element, title);
+  return text > 0 && /^(div|section)$/.test(name) && isHeadedSo(element, prose);
 }
 
 /** Whatever they are called. */
@@ -103,10 +106,16 @@ function dropHeadedLists({ children }: Element): void {
   });
 }
 
-function holdsTitle(element: Element): boolean {
+function holdsTitle(element: Element, title: string): boolean {
   if (element.name === 'footer') return false;
-  for (const inner of elementsOf(element)) if (inner.name === 'h1' && inner.text > 0) return true;
+  for (const inner of elementsOf(element))
+    if (inner.name === 'h1' && inner.text > 0 && !isSiteName(lineOf(textOf(inner)), title)) return true;
   return false;
+}
+
+/** `Gearbox whines - Old Vans Forum`: the heading that such a title ends with is the site's. */
+export function isSiteName(heading: string, title: string): boolean {
+  return title.endsWith(heading) && title.length > heading.length && !title.startsWith(heading);
 }
 
 function hasForm(element: Element): boolean {

@@ -14,6 +14,8 @@ export interface Conversion extends Encoded {
    * only decodes other XML; `pdf` reads one page by page
    */
   readonly to: 'text' | 'markdown' | 'linear' | 'feed' | 'pdf';
+  /** when a PDF is to be shown as far as it was read, milliseconds */
+  readonly withinMs?: number;
 }
 
 export interface Converted {
@@ -25,6 +27,9 @@ export interface Converted {
   /** why there is no text */
   readonly problem?: string;
 }
+
+/** Where nobody waits. */
+const READING_MS = 6_000;
 
 /** The text is well-formed Unicode: what is not (half a pair in a page, or a title cut there) would break strict readers of JSON. */
 export async function convert(conversion: Conversion): Promise<Converted> {
@@ -42,7 +47,7 @@ function fromText(text: string, { to, base }: Conversion): Converted {
   return { text: markdown, method, about };
 }
 
-async function fromPdf({ bytes }: Conversion): Promise<Converted> {
-  const read = await pdfText(Uint8Array.from(bytes));
+async function fromPdf({ bytes, withinMs = READING_MS }: Conversion): Promise<Converted> {
+  const read = await pdfText(Uint8Array.from(bytes), withinMs);
   return 'problem' in read ? { text: '', method: 'pdf', about: {}, problem: read.problem } : { ...read, method: 'pdf' };
 }

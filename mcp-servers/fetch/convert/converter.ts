@@ -14,6 +14,11 @@ export interface ConverterOptions {
 /** Longest that finding a page's article may take, milliseconds; pages of 1 MB take 300. */
 const ARTICLE_MS = 8_000;
 
+/** Of that time, a PDF is read for so long; one of its pages more may be read then. */
+const READING_SHARE = 0.6;
+/** Pages come in bursts; a worker takes a quarter of a second to start, milliseconds. */
+const LINGER_MS = 5_000;
+
 /** Turns bytes of pages into text, away from this process, which goes on answering. */
 export class Converter {
   readonly #pool: WorkerPool<Conversion, Converted>;
@@ -21,7 +26,7 @@ export class Converter {
 
   constructor({ keep, most, memoryMb }: ConverterOptions) {
     const script = new URL('./worker.ts', import.meta.url);
-    this.#pool = new WorkerPool({ script, keep, memoryMb });
+    this.#pool = new WorkerPool({ script, keep, memoryMb, lingerMs: LINGER_MS });
     this.#queue = new PQueue({ concurrency: most });
   }
 
@@ -39,7 +44,8 @@ export class Converter {
     // so that, should the article not be found in time, there is as much left for the plain text
     const articleMs = Math.min(ARTICLE_MS, Math.max(0, Math.floor((endsAt - performance.now()) / 2)));
     try {
-      return await this.#pool.run(conversion, AbortSignal.any([signal, AbortSignal.timeout(articleMs)]));
+      const inTime = { ...conversion, withinMs: articleMs * READING_SHARE };
+      return await this.#pool.run(inTime, AbortSignal.any([signal, AbortSignal.timeout(articleMs)]));
     } catch {
       signal.throwIfAborted();
       if (conversion.to === 'pdf') throw new WorkerDied('the PDF took too long, or too much memory');

@@ -69,12 +69,12 @@ function staged(page: Page): Found | undefined {
   dropHidden(root);
   measure(root);
   if (!livesHidden(root.prose, all.prose)) {
-    const choice = choose(root);
+    const choice = choose(root, page.facts.fullTitle ?? '');
     const markdown = isEnough(choice.length, about) ? written(page, choice) : '';
     if (markdown !== '') return { markdown, method: 'article' };
   }
   undrop(root);
-  const choice = choose(root);
+  const choice = choose(root, page.facts.fullTitle ?? '');
   const markdown = isEnough(choice.length, about) ? written(page, choice) : '';
   if (markdown !== '') return { markdown, method: 'hidden' };
   undrop(root);

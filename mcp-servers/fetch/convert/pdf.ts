@@ -7,8 +7,6 @@ export type PdfText = { readonly text: string; readonly about: About } | { reado
 /** Pages beyond are announced, not read. */
 const MAX_PAGES = 1000;
 const MAX_TEXT = 8 * 1024 * 1024;
-/** Pages are read until then; what was read is shown, milliseconds. */
-const READING_MS = 6000;
 /** Lines further apart than this begin a new paragraph, in heights of a line. */
 const PARAGRAPH_GAP = 1.6;
 
@@ -36,11 +34,12 @@ interface Item {
  * The text of a PDF, page by page, as pdf.js reads it: in the order of the file, without fonts, images, forms or scripts.
  * Characters of Chinese, Japanese and Korean fonts that are neither embedded nor mapped to Unicode are lost.
  * @param bytes not used again: pdf.js takes them over
+ * @param withinMs pages are read until then, and what was read is shown, milliseconds
  */
-export async function pdfText(bytes: Uint8Array): Promise<PdfText> {
+export async function pdfText(bytes: Uint8Array, withinMs: number): Promise<PdfText> {
+  const endsAt = performance.now() + withinMs;
   // 1.7 MB of code that other pages do not need
   const { getDocumentProxy } = await import('unpdf');
-  const endsAt = performance.now() + READING_MS;
   try {
     const pdf = (await getDocumentProxy(bytes, SAFELY)) as unknown as Pdf;
     const about = aboutOf(

@@ -50,6 +50,15 @@ test('workers are kept for further jobs, as many as told', async () => {
   expect(again.filter((worker) => first.includes(worker))).toHaveLength(2);
 });
 
+test('further workers wait a while for the next burst, then they end', async () => {
+  const pool = new WorkerPool<Job, string>({ script, keep: 1, memoryMb: 32, lingerMs: 500 });
+  pools.push(pool);
+  const burst = () => Promise.all([pool.run('who', patient), pool.run('who', patient)]);
+  const first = await burst();
+  expect(new Set(await burst())).toEqual(new Set(first));
+  await expect.poll(() => first.map(Number).filter(isRunning).length, { timeout: 5_000 }).toBe(1);
+});
+
 test('a job that kills its worker takes no other along', async () => {
   const pool = poolOf(1);
   const worker = await pool.run('who', patient);

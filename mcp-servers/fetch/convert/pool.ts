@@ -12,6 +12,8 @@ export interface PoolOptions {
   readonly keep: number;
   /** heap of one worker, MiB */
   readonly memoryMb: number;
+  /** how long a worker beyond those is kept for the next job, since it takes a while to start, milliseconds; not at all by default */
+  readonly lingerMs?: number;
 }
 
 /**
@@ -43,7 +45,7 @@ export class WorkerPool<Job extends Serializable, Result> {
       answered = true;
       return result;
     } finally {
-      if (answered && this.#idle.length < this.#options.keep) this.#idle.push(worker);
+      if (answered) this.#rest(worker);
       else this.#end(worker);
       this.#spare();
     }
@@ -52,6 +54,20 @@ export class WorkerPool<Job extends Serializable, Result> {
   close(): void {
     this.#closed = true;
     for (const worker of this.#all) this.#end(worker);
+  }
+
+  #rest(worker: ChildProcess): void {
+    const { keep, lingerMs = 0 } = this.#options;
+    if (this.#idle.length >= keep && lingerMs === 0) return this.#end(worker);
+    this.#idle.push(worker);
+    if (this.#idle.length <= keep) return;
+    // of those that wait, the first has waited longest
+    setTimeout(() => {
+      const [longest] = this.#idle;
+      if (longest === undefined || this.#idle.length <= keep) return;
+      this.#idle.shift();
+      this.#end(longest);
+    }, lingerMs).unref();
   }
 
   #end(worker: ChildProcess): void {

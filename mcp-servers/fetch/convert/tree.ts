@@ -35,8 +35,8 @@ export type Node = Element | string;
 
 /** Recursion over a tree goes as deep as the tree; pages that people read stay below 100. */
 export const MAX_DEPTH = 256;
-/** Each takes 300 bytes. */
-export const MAX_ELEMENTS = 200_000;
+/** Four times those of an article of 1 MB; each takes 300 bytes. */
+export const MAX_ELEMENTS = 100_000;
 /** A page with more on one element is built to be slow. */
 const MAX_ATTRIBUTES = 256;
 const CHUNK = 64 * 1024;
