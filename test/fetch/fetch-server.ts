@@ -26,8 +26,12 @@ export async function connectTo({ url }: ServerProcess, token?: string, pin?: '2
   return client;
 }
 
-export async function startFetchServer(env: Record<string, string>, token?: string): Promise<FetchServer> {
-  const process = await startServer('mcp-servers/fetch/main.ts', env);
+export async function startFetchServer(
+  env: Record<string, string>,
+  token?: string,
+  main = 'mcp-servers/fetch/main.ts',
+): Promise<FetchServer> {
+  const process = await startServer(main, env);
   const client = await connectTo(process, token);
   return {
     process,

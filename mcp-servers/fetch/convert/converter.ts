@@ -1,4 +1,5 @@
 import PQueue from 'p-queue';
+import { entryPoint } from '../../../lib/entry-point.ts';
 import { WorkerDied, WorkerPool } from './pool.ts';
 import type { Conversion, Converted } from './conversion.ts';
 
@@ -25,7 +26,7 @@ export class Converter {
   readonly #queue: PQueue;
 
   constructor({ keep, most, memoryMb }: ConverterOptions) {
-    const script = new URL('./worker.ts', import.meta.url);
+    const script = entryPoint('./worker.ts', 'fetch-worker', import.meta.url);
     this.#pool = new WorkerPool({ script, keep, memoryMb, lingerMs: LINGER_MS });
     this.#queue = new PQueue({ concurrency: most });
   }

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { basename, join } from 'node:path';
+import { entryPoint } from '../../../lib/entry-point.ts';
 import type { Host } from './host.ts';
 import { GUEST_ID, guestPaths } from './isolation.ts';
 
@@ -28,7 +29,7 @@ export function writeGuestFiles(directory: string, host: Pick<Host, 'etc'>): Gue
   for (const [name, text] of Object.entries(content)) writeFileSync(join(etc, name), text);
   for (const path of host.etc) placeFor(path, join(etc, basename(path)));
   const agent = join(directory, 'agent.mjs');
-  writeFileSync(agent, plainJavaScript(join(import.meta.dirname, 'agent.ts')));
+  writeFileSync(agent, plainJavaScript(entryPoint('./agent.ts', 'sandbox-agent', import.meta.url)));
   writeFileSync(join(directory, 'node'), '');
   letAllRead(directory);
   return { directory, etc, agent };
@@ -44,7 +45,7 @@ export function letAllRead(directory: string): void {
 }
 
 /** Stripped here and not by the guest's Node: that would take it 100 ms at every start. */
-function plainJavaScript(path: string): string {
+function plainJavaScript(path: URL): string {
   const emitWarning = process.emitWarning.bind(process);
   // the function is marked experimental while what it does, run by Node itself, is not
   process.emitWarning = () => {};
