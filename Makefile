@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults test-kube bench format docs clean
+.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults test-kube cluster cluster-down test-cluster bench format docs clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
@@ -50,6 +50,16 @@ test-faults: install ## faults in real processes, under both registries (Go)
 
 test-manifests: install ## the manifests against Helm, an API server, PostgreSQL (Go, Debian)
 	@$(node) npx vitest run --config test/manifests/vitest.config.ts $(or $(reporters),--reporter=verbose)
+
+cluster: install ## start a real Kubernetes on this machine, without Docker (root, Linux, Go)
+	@$(node) ./test/cluster/up
+
+cluster-down: ## stop it and wipe its state
+	@$(node) ./test/cluster/cluster down
+
+test-cluster: install ## everything against that Kubernetes; starts it first if needed
+	@$(node) ./test/cluster/up >/dev/null
+	@$(node) ./test/cluster/cluster in npx vitest run --config test/cluster/vitest.config.ts $(reporters)
 
 bench: install isolation ## measure it beside its peers; ARGS=--help for more
 	@$(node) node bench/main.ts $(ARGS)
