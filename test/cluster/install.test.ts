@@ -1,0 +1,64 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { officialMeta } from '../../lib/registry-api/server-json.ts';
+import { api, apply, kubectl } from './testing/cluster.ts';
+import { clientPod, INSTALL, namespace, published, REGISTRY, registry, statusOf, type ClientPod } from './testing/yard.ts';
+
+/** Held by an address of the cluster's outside, which is public; served by `site.ts` there. */
+const SITE = 'http://site.test/';
+const CLIENT = 'client-in';
+let client: ClientPod;
+
+beforeAll(async () => {
+  await apply(namespace(CLIENT, { 'toolyard.dev/client': 'true' }));
+  // what a cluster's administrator hands to clients: the certificate of the installation's authority
+  const { data } = await api.get({ kind: 'ConfigMap', namespace: INSTALL, name: 'toolyard-ca' });
+  await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'toolyard-ca', namespace: CLIENT }, data });
+  client = await clientPod(CLIENT, 'toolyard-ca');
+});
+
+describe('an installation', () => {
+  test('declares the servers that run in it, and no others', async () => {
+    await published('dev.toolyard/fetch', (record) => officialMeta(record)?.status === 'active');
+    const records = await (await registry()).listAll();
+    expect(records.filter(({ server }) => server.name.startsWith('dev.toolyard/')).map(({ server }) => server.name)).toEqual([
+      'dev.toolyard/fetch',
+    ]);
+    const status = await statusOf({ name: 'fetch', namespace: INSTALL });
+    expect(status?.state).toBe('Published');
+  });
+
+  test.each([
+    ['legacy', '2025-11-25'],
+    ['modern', '2026-07-28'],
+  ] as const)('is used by a pod that knows its registry and its authority only (%s clients)', async (era, protocol) => {
+    const outcome = await client.run({
+      do: 'call',
+      registry: REGISTRY,
+      server: 'dev.toolyard/fetch',
+      tool: 'fetch',
+      args: { url: SITE },
+      era,
+    });
+    expect(outcome).toMatchObject({
+      is: 'called',
+      url: 'https://fetch.toolyard.svc:8443/mcp',
+      protocol,
+      isError: false,
+      text: expect.stringContaining('The yard is open'),
+    });
+  });
+
+  test('is not changed when it is applied again', async () => {
+    const before = await versions();
+    const said = await kubectl('apply', '-k', 'test/cluster/install');
+    expect(said.split('\n').filter((line) => line !== '' && !line.endsWith('unchanged'))).toEqual([]);
+    expect(await versions()).toEqual(before);
+  });
+});
+
+/** What rolls pods out anew when it changes. */
+async function versions(): Promise<Record<string, unknown>> {
+  const kinds = ['Deployment', 'StatefulSet', 'Service', 'Secret', 'NetworkPolicy', 'Role'];
+  const found = await Promise.all(kinds.map((kind) => api.list({ kind, namespace: INSTALL })));
+  return Object.fromEntries(found.flat().map(({ kind, metadata, spec, data }) => [`${kind} ${metadata.name}`, spec ?? data]));
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { api, apply, kubectl, type KubeObject } from './testing/cluster.ts';
+import { clientPod, INSTALL, namespace, published, REGISTRY, type ClientPod, type Pod } from './testing/yard.ts';
+
+const FRIEND = 'client-in-network';
+const STRANGER = 'stranger';
+let friend: ClientPod;
+let stranger: ClientPod;
+
+beforeAll(async () => {
+  await apply(namespace(FRIEND, { 'toolyard.dev/client': 'true' }), namespace(STRANGER));
+  const { data } = await api.get({ kind: 'ConfigMap', namespace: INSTALL, name: 'toolyard-ca' });
+  await apply(
+    ...[FRIEND, STRANGER].map((name): KubeObject => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'toolyard-ca', namespace: name },
+      data,
+    })),
+  );
+  [friend, stranger] = await Promise.all([clientPod(FRIEND, 'toolyard-ca'), clientPod(STRANGER, 'toolyard-ca')]);
+  await published('dev.toolyard/fetch');
+});
+afterAll(async () => {
+  await kubectl('delete', 'namespace', FRIEND, STRANGER, '--wait=false');
+});
+
+const podIp = async (part: string): Promise<string> => {
+  const [pod] = await api.list<Pod>({ kind: 'Pod', namespace: INSTALL, selector: `app.kubernetes.io/name=${part}` });
+  return pod?.status.podIP ?? '';
+};
+const places = async () => [
+  { host: `registry.${INSTALL}.svc`, port: 8080, open: true },
+  { host: `fetch.${INSTALL}.svc`, port: 8443, open: true },
+  { host: `postgresql.${INSTALL}.svc`, port: 5432, open: false },
+  { host: `operator.${INSTALL}.svc`, port: 9090, open: false },
+  { host: await podIp('operator'), port: 8000, open: false },
+  { host: await podIp('postgresql'), port: 5432, open: false },
+  { host: await podIp('fetch'), port: 9090, open: false },
+];
+
+describe('network policies', () => {
+  test('let pods of client namespaces reach the registry and the servers, and nothing else', async () => {
+    const tried = await places();
+    const outcomes = await Promise.all(tried.map(({ host, port }) => friend.run({ do: 'connect', host, port })));
+    expect(tried.map(({ host, port }, index) => [host, port, outcomes[index]?.is])).toEqual(
+      tried.map(({ host, port, open }) => [host, port, open ? 'connected' : 'failed']),
+    );
+  });
+
+  test('let other pods reach nothing', async () => {
+    const tried = await places();
+    const outcomes = await Promise.all(tried.map(({ host, port }) => stranger.run({ do: 'connect', host, port })));
+    expect(tried.map(({ host, port }, index) => [host, port, outcomes[index]?.is])).toEqual(
+      tried.map(({ host, port }) => [host, port, 'failed']),
+    );
+  });
+});
+
+describe('fetch', () => {
+  const get = (url: string) => friend.run({ do: 'call', registry: REGISTRY, server: 'dev.toolyard/fetch', tool: 'fetch', args: { url } });
+
+  test('gets pages of public addresses', async () => {
+    expect(await get('http://site.test/')).toMatchObject({ is: 'called', isError: false });
+  });
+
+  test.each([
+    'http://registry.toolyard.svc:8080/v0.1/servers',
+    'https://api.test/version',
+    'http://10.200.0.1:10250/',
+    'http://site.test/to-the-cluster',
+  ])('refuses %s by itself', async (url) => {
+    const outcome = await get(url);
+    expect(outcome).toMatchObject({ is: 'called', isError: true });
+    expect(outcome.is === 'called' && outcome.text).toMatch(/refus|private|not allowed|may not/i);
+  });
+
+  test('is kept from addresses of the cluster by policy too, were its own check off', async () => {
+    // the tests' client with the labels of fetch, in its place: it checks nothing
+    const labels = { 'app.kubernetes.io/name': 'fetch', 'app.kubernetes.io/part-of': 'toolyard', app: 'unchecked' };
+    const inside = await impostor(labels);
+    try {
+      const url = 'http://site.test/';
+      expect(await errand(inside, { do: 'get', url })).toMatchObject({ is: 'answered', status: 200 });
+      for (const [host, port] of [
+        [`registry.${INSTALL}.svc`, 8080],
+        ['10.96.0.1', 443],
+        ['10.200.0.1', 6443],
+        [await podIp('operator'), 8000],
+      ] as const) {
+        expect([host, await errand(inside, { do: 'connect', host, port })]).toEqual([host, { is: 'failed', reason: 'timeout' }]);
+      }
+    } finally {
+      await kubectl('-n', INSTALL, 'delete', 'pod', 'unchecked', '--grace-period=1');
+    }
+  });
+
+  async function impostor(labels: Record<string, string>): Promise<string> {
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'unchecked', namespace: INSTALL, labels },
+      spec: {
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+        containers: [
+          {
+            name: 'main',
+            image: 'local.test/pods:1',
+            args: ['client.mjs'],
+            // never ready, so that no Service leads to it
+            readinessProbe: { exec: { command: ['/none'] } },
+            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+          },
+        ],
+      },
+    });
+    await kubectl('-n', INSTALL, 'wait', '--for=jsonpath={.status.phase}=Running', 'pod/unchecked', '--timeout=60s');
+    const { status } = await api.get<Pod>({ kind: 'Pod', namespace: INSTALL, name: 'unchecked' });
+    return status.podIP ?? '';
+  }
+
+  /** The node reaches its pods whatever the policies say. */
+  async function errand(ip: string, asked: object): Promise<unknown> {
+    const answer = await fetch(`http://${ip}:8000`, { method: 'POST', body: JSON.stringify(asked), signal: AbortSignal.timeout(30_000) });
+    return answer.json();
+  }
+});
+
+describe('the admission policy', () => {
+  const as = ['--as', 'system:serviceaccount:toolyard:operator'];
+  const patch = (name: string, change: object, where: string = INSTALL) =>
+    kubectl(...as, '-n', where, 'patch', 'configmap', name, '--type=merge', '-p', JSON.stringify(change));
+
+  beforeAll(async () => {
+    await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'of-a-team', namespace: 'team-a' }, data: { key: 'value' } });
+  });
+
+  test('lets the operator write its own labels and annotations on declarations', async () => {
+    await patch('fetch', { metadata: { annotations: { 'toolyard.dev/tried': 'yes' } } });
+    await patch('fetch', { metadata: { annotations: { 'toolyard.dev/tried': null } } });
+    expect((await api.get({ kind: 'ConfigMap', namespace: INSTALL, name: 'fetch' })).metadata.annotations).not.toHaveProperty([
+      'toolyard.dev/tried',
+    ]);
+  });
+
+  test.each([
+    ['the data of a declaration', 'fetch', INSTALL, { data: { 'server.json': '{}' } }],
+    ['foreign annotations of a declaration', 'fetch', INSTALL, { metadata: { annotations: { other: 'x' } } }],
+    ['the label that makes it a declaration', 'fetch', INSTALL, { metadata: { labels: { 'toolyard.dev/kind': null } } }],
+    ['ConfigMaps that are no declarations', 'of-a-team', 'team-a', { metadata: { annotations: { 'toolyard.dev/status': 'x' } } }],
+    ['making a declaration of any ConfigMap', 'of-a-team', 'team-a', { metadata: { labels: { 'toolyard.dev/kind': 'server.json' } } }],
+  ])('keeps it from %s', async (_, name, where, change) => {
+    await expect(patch(name, change, where)).rejects.toThrow(/operator of toolyard/);
+  });
+});

@@ -1,0 +1,43 @@
+import { api, apply, eventually, kubectl, make, type KubeObject } from './cluster.ts';
+import { INSTALL, namespace, TEAM_A, TEAM_B, whoami } from './yard.ts';
+
+interface Timed {
+  readonly step: string;
+  readonly ms: number;
+}
+
+/** From nothing, or anything, to an installation that is ready, and two teams with a server each. */
+export async function install(): Promise<readonly Timed[]> {
+  const timed: Timed[] = [];
+  const time = async (step: string, doing: () => Promise<unknown>): Promise<void> => {
+    const began = performance.now();
+    await doing();
+    timed.push({ step, ms: performance.now() - began });
+  };
+  await time('applied', () => make('apply', 'OVERLAY=test/cluster/install'));
+  await time('ready', () => make('wait-ready'));
+  await time('teams', async () => {
+    await apply(...[TEAM_A, TEAM_B].map((team) => namespace(team)), ...whoami(TEAM_A), ...whoami(TEAM_B));
+    for (const team of [TEAM_A, TEAM_B]) await kubectl('-n', team, 'rollout', 'status', 'deployment/whoami', '--timeout=120s');
+  });
+  return timed;
+}
+
+interface Deployment extends KubeObject {
+  readonly spec: { readonly replicas: number };
+}
+
+/** Removes the installation as users do, and waits until nothing of its namespace is left. */
+export async function uninstall(): Promise<void> {
+  await kubectl('delete', '-k', 'test/cluster/install', '--wait=false');
+  await eventually('the namespace to be gone', async () => (await api.find({ kind: 'Namespace', name: INSTALL })) === undefined);
+}
+
+/** Changes the number of pods, and waits until they are ready or gone. */
+export async function scale(where: { readonly namespace: string; readonly name: string }, replicas: number): Promise<number> {
+  const at = { kind: 'Deployment', ...where };
+  const { spec } = await api.get<Deployment>(at);
+  await api.patch(at, { spec: { replicas } });
+  await kubectl('-n', where.namespace, 'rollout', 'status', `deployment/${where.name}`, '--timeout=120s');
+  return spec.replicas;
+}
