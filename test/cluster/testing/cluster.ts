@@ -7,7 +7,8 @@ import { run } from '../run.ts';
 export const state = process.env['TOOLYARD_CLUSTER'] ?? '/var/tmp/toolyard-cluster';
 /** Of an administrator, for use inside the cluster's network. */
 export const kubeconfig = join(state, 'pki', 'admin.conf');
-const home = join(import.meta.dirname, '..', '..', '..');
+/** The checkout. */
+export const home = join(import.meta.dirname, '..', '..', '..');
 
 export interface KubeObject {
   readonly apiVersion: string;

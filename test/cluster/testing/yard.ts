@@ -153,6 +153,11 @@ export async function registry(): Promise<RegistryClient> {
   return new RegistryClient({ url: registryUrl, timeoutMs: 10_000 });
 }
 
+/** Another installation has a registry at another address. */
+export function forget(): void {
+  registryUrl = undefined;
+}
+
 /** The latest record of a name that is there and not deleted. */
 export async function latest(name: string): Promise<ServerRecord | undefined> {
   return (await registry()).getVersion(name, 'latest');
