@@ -19,6 +19,11 @@ function onlyOurs(before: string, after: string, kept: readonly string[]): strin
   return `${equal(before, after)} && ${equal(after, before)}`;
 }
 
+/** Nothing came or changed. */
+function onlyLess(map: string): string {
+  return `variables.new${map}.all(k, k in variables.old${map} && variables.old${map}[k] == variables.new${map}[k])`;
+}
+
 /** A field that may be absent is as it was. */
 function unchanged(field: string): string {
   return `has(object.${field}) == has(oldObject.${field}) && (!has(object.${field}) || object.${field} == oldObject.${field})`;
@@ -63,7 +68,8 @@ export function addAdmissionPolicy(file: File, template: Template): void {
             message: 'the operator of toolyard creates no ConfigMap but that of its certificate authority',
           },
           {
-            expression: `'${KIND}' in variables.oldLabels && variables.oldLabels['${KIND}'] == 'server.json'`,
+            // from a ConfigMap that lost the label it may take what it wrote there before
+            expression: `'${KIND}' in variables.oldLabels && variables.oldLabels['${KIND}'] == 'server.json' || ${onlyLess('Labels')} && ${onlyLess('Annotations')}`,
             message: `the operator of toolyard writes only to ConfigMaps labelled ${KIND}=server.json`,
           },
           {
