@@ -42,7 +42,7 @@ describe('a declaration cannot make the operator dial', () => {
 });
 
 describe('credentials for a probe', () => {
-  const TOKEN = 'a token of the team';
+  const TOKEN = 'token-of-the-team';
   const secret = (name: string, labels: Record<string, string>) => ({
     apiVersion: 'v1',
     kind: 'Secret',

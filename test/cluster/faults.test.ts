@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api, apply, control, eventually, kubectl, type KubeObject } from './testing/cluster.ts';
 import { scale } from './testing/install.ts';
 import {
+  clear,
   clientPod,
   conditionsOf,
   declare,
@@ -17,7 +18,6 @@ import {
   recordOf,
   REGISTRY,
   registry,
-  TEAM_A,
   undeclare,
   type ClientPod,
   type Pod,
@@ -26,6 +26,8 @@ import {
 interface Lease extends KubeObject {
   readonly spec: { readonly holderIdentity?: string };
 }
+
+beforeAll(clear);
 
 const holder = async (): Promise<string | undefined> =>
   (await api.find<Lease>({ kind: 'Lease', namespace: INSTALL, name: 'toolyard-operator' }))?.spec.holderIdentity;
@@ -127,7 +129,7 @@ describe("when the cluster's DNS is broken", () => {
   };
 
   beforeAll(async () => {
-    await kubectl('-n', TEAM_A, 'delete', 'configmaps', '-l', 'toolyard.dev/kind=server.json');
+    await clear();
     // names of Services become addresses by the API server's word, other names by DNS
     await Promise.all(names.map((name) => declare({ name, settings: { endpoint: `http://site.test:8000/mcp?of=${name}` } })));
     for (const name of names) await reason({ name }, 'Published', 'Published');

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { api, eventually } from './testing/cluster.ts';
 import {
   at,
+  clear,
   conditionsOf,
   declaration,
   declare,
@@ -15,6 +16,8 @@ import {
   TEAM_B,
   undeclare,
 } from './testing/yard.ts';
+
+beforeAll(clear);
 
 describe('a declaration', () => {
   test('is published once its server answered, and says so in status, label and one Event', async () => {
@@ -88,12 +91,16 @@ describe('a declaration', () => {
 
   test('that is not valid is refused with every fault at once', async () => {
     await declare({ name: 'invalid', fields: { version: 'latest', title: 7 } });
-    const message = await reason({ name: 'invalid' }, 'Accepted', 'InvalidRecord');
+    await reason({ name: 'invalid' }, 'Accepted', 'InvalidRecord');
     const status = await statusOf({ name: 'invalid' });
     expect(status?.faults?.map(({ path }) => path).toSorted()).toEqual(['title', 'version']);
-    await eventually('its Event', async () =>
-      (await eventsOf({ name: 'invalid' })).some((event) => event.type === 'Warning' && event.message.includes(message.slice(0, 40))),
-    );
+    const events = await eventually('its Event', async () => {
+      const found = await eventsOf({ name: 'invalid' });
+      return found.some(({ reason }) => reason === 'InvalidRecord') && found;
+    });
+    expect(events.filter(({ reason }) => reason === 'InvalidRecord')).toEqual([
+      { reason: 'InvalidRecord', type: 'Warning', message: expect.stringMatching(/title.*version/s) },
+    ]);
     await declare({ name: 'invalid', text: '{' });
     await reason({ name: 'invalid' }, 'Accepted', 'InvalidJson');
     await declare({ name: 'invalid' });

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { quantile } from '../../bench/figures.ts';
 import { officialMeta } from '../../lib/registry-api/server-json.ts';
 import { now, OPERATOR, writesSince } from './testing/audit.ts';
-import { api, eventually, kubectl } from './testing/cluster.ts';
-import { declaration, declare, latest, published, recordOf, registry, TEAM_A } from './testing/yard.ts';
+import { api, eventually } from './testing/cluster.ts';
+import { clear, declaration, declare, latest, published, recordOf, registry, TEAM_A } from './testing/yard.ts';
 
 const MANY = 500;
 const AT_A_TIME = 8;
@@ -15,12 +15,8 @@ const say = (what: string, ms: readonly number[]): void => {
   process.stderr.write(`${what}: p50 ${p50} ms, p99 ${p99} ms of ${ms.length}\n`);
 };
 
-beforeAll(async () => {
-  await kubectl('-n', TEAM_A, 'delete', 'configmaps', '-l', 'toolyard.dev/kind=server.json');
-});
-afterAll(async () => {
-  await kubectl('-n', TEAM_A, 'delete', 'configmaps', '-l', 'toolyard.dev/kind=server.json');
-});
+beforeAll(clear);
+afterAll(clear);
 
 describe('declarations become records', () => {
   test('one after the other', async () => {
