@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { api, apply, kubectl, type KubeObject } from './testing/cluster.ts';
+import { api, apply, eventually, kubectl, type KubeObject } from './testing/cluster.ts';
 import { clientPod, INSTALL, namespace, published, REGISTRY, type ClientPod, type Pod } from './testing/yard.ts';
 
 const FRIEND = 'client-in-network';
@@ -81,7 +81,8 @@ describe('fetch', () => {
     const inside = await impostor(labels);
     try {
       const url = 'http://site.test/';
-      expect(await errand(inside, { do: 'get', url })).toMatchObject({ is: 'answered', status: 200 });
+      const page = await eventually('its first errand', () => errand(inside, { do: 'get', url }));
+      expect(page).toMatchObject({ is: 'answered', status: 200 });
       for (const [host, port] of [
         [`registry.${INSTALL}.svc`, 8080],
         ['10.96.0.1', 443],

@@ -94,13 +94,11 @@ describe('a declaration', () => {
     await reason({ name: 'invalid' }, 'Accepted', 'InvalidRecord');
     const status = await statusOf({ name: 'invalid' });
     expect(status?.faults?.map(({ path }) => path).toSorted()).toEqual(['title', 'version']);
-    const events = await eventually('its Event', async () => {
-      const found = await eventsOf({ name: 'invalid' });
-      return found.some(({ reason }) => reason === 'InvalidRecord') && found;
-    });
-    expect(events.filter(({ reason }) => reason === 'InvalidRecord')).toEqual([
-      { reason: 'InvalidRecord', type: 'Warning', message: expect.stringMatching(/title.*version/s) },
-    ]);
+    await eventually('its Event', async () =>
+      (await eventsOf({ name: 'invalid' })).some(
+        ({ reason, type, message }) => reason === 'InvalidRecord' && type === 'Warning' && /title.*version/s.test(message),
+      ),
+    );
     await declare({ name: 'invalid', text: '{' });
     await reason({ name: 'invalid' }, 'Accepted', 'InvalidJson');
     await declare({ name: 'invalid' });
