@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
@@ -7,6 +8,8 @@ const compiled = join(import.meta.dirname, 'node_modules', '.cache', 'compiled')
 /** `unit`: beside the code, milliseconds each. `system`: real processes, clients and kernels, in test/. */
 export default defineConfig({
   test: {
+    // most of the time is spent waiting for processes: one for each processor leaves none idle, where Vitest keeps one free
+    maxWorkers: availableParallelism(),
     projects: [
       {
         test: {

@@ -131,7 +131,7 @@ withCluster(program.command('servers'))
   .addOption(state())
   .addOption(registry())
   .addOption(json())
-  .addHelpText('after', '\nExits with 0, 3 when there is no status yet, 4 when the registry, or the cluster,\ndoes not answer.')
+  .addHelpText('after', '\nExits with 0, 3 when there is no status yet, 4 when the registry or\nthe cluster does not answer.')
   .action(
     run(async (terminal, options: Common & ClusterOptions & { state: string; registry?: string }) => {
       const { servers } = await import('./servers.ts');

@@ -52,6 +52,7 @@ test('a certificate is checked against the name in the URL, though the address i
   expect(await trusting.prompt(`${elsewhere}/page`)).toMatch(/ConnectError\(.*does not match certificate's altnames/);
 });
 
-test('a redirect from https to http is followed, as the incumbent does', async () => {
-  expect((await trusting.fetch(`${origin}/down`)).text).toBe(`Contents of ${origin}/down:\nplain page`);
+test('a redirect from https to http is followed, as the incumbent does, and told', async () => {
+  const told = `Redirected to ${plain.origin}/page\nContents of ${origin}/down:\nplain page`;
+  expect((await trusting.fetch(`${origin}/down`)).text).toBe(told);
 });
