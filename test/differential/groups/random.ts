@@ -12,7 +12,7 @@ export function random(pair: TwoRegistries): void {
   same('any path', async ({ both }) => {
     const name = both.freshName();
     for (const version of ['1.0.0', '50%', 'a/b']) await both.publish(name, version);
-    const property = fc.asyncProperty(method, pathsAround(name), async (method, path) => {
+    const property = fc.asyncProperty(method, pathsAround(name).filter(isNoPage), async (method, path) => {
       // Go's own refusal of a broken escape has a body also for HEAD, which no client can read.
       const target = method === 'HEAD' ? path.replace(/%(?![0-9a-f]{2})/gi, '%25') : path;
       await both.ask(method, target, { token: null });
@@ -56,6 +56,11 @@ function refuseDifferences(both: TwoRegistries): void {
 }
 
 const method = fc.constantFrom(...words`GET GET GET HEAD POST PUT PATCH DELETE`);
+
+/** Names have pages of ours under /servers/, which is among what may differ. */
+function isNoPage(path: string): boolean {
+  return !path.replaceAll(/v0(\.1)?\/servers/g, '').includes('servers');
+}
 
 /** Segments that have a meaning somewhere, in any order. */
 function pathsAround(name: string): fc.Arbitrary<string> {
