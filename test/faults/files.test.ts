@@ -53,6 +53,7 @@ test.each([
     await install.declare('n0', install.document('n0', { description: 'edited' }), world.probing(0));
     await install.declare('n1', install.document('n1'), world.probing(0));
     tell(`no inotify ${what}, embedded`, { converged: seconds(await world.converge()) });
+    expect((await install.status()).declarations).toHaveLength(2);
   });
 });
 
