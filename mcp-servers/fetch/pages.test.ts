@@ -287,9 +287,11 @@ describe('calls for one page at the same time', () => {
   test('for more pages of a host than it gets at once wait, within their time', async () => {
     const { waiting } = held();
     const pages = pagesWith(anyAddress(), { perHost: { atOnce: 1, delayMs: 0 }, timeoutMs: 300 });
-    const asking = ['?1', '?2'].map((query) => page(pages, {}, new URL(query, url)));
-    const outcomes = await Promise.allSettled(asking);
-    expect(waiting).toHaveLength(1);
+    const first = page(pages, {}, new URL('?1', url));
+    // when its time is over the other one gets its turn, should it have a moment left
+    const askedMeanwhile = first.catch(() => waiting.length);
+    const outcomes = await Promise.allSettled([first, page(pages, {}, new URL('?2', url))]);
+    expect(await askedMeanwhile).toBe(1);
     expect(outcomes.map((outcome) => outcome.status === 'rejected' && (outcome.reason as Error).message)).toEqual([
       `Failed to fetch ${url.href}?1: ReadTimeout('not finished within 0.3 s')`,
       expect.stringMatching(/\?2: (no turn at \S+ in time, which gets at most 1 requests|ReadTimeout\('not finished within 0\.3 s'\))/),
