@@ -29,7 +29,7 @@ up: install isolation ## run everything here until Ctrl-C
 demo: install isolation ## use both servers as a client would, and stop again
 	@$(node) node cli/main.ts demo $(ARGS)
 
-check: install ## types, lint, format, unit tests: seconds
+check: install ## types, lint, format, unit tests: a minute
 	@$(node) npm run -s check
 
 test: install isolation browser ## every test that needs no cluster

@@ -1,8 +1,9 @@
+import { faultLine } from '../lib/registry-api/fault.ts';
 import type { DeclarationStatus } from '../operator/records/status.ts';
 import { readClusterStatus, type ClusterChoice } from './cluster.ts';
 import { CliError, exit, type ExitCode } from './exit.ts';
 import { stateDir } from './stack/state-dir.ts';
-import { conditionOf, faultLine, nameOf, readStatus } from './status.ts';
+import { conditionOf, nameOf, readStatus } from './status.ts';
 import { safe, type Terminal } from './terminal.ts';
 
 export interface ExplainRequest {

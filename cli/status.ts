@@ -50,8 +50,3 @@ export function nameOf({ name, version, source }: DeclarationStatus): string {
 export function conditionOf(conditions: readonly Condition[], type: Condition['type']): Condition | undefined {
   return conditions.find((condition) => condition.type === type);
 }
-
-/** `path: message`, or the message alone when it is about the whole document. */
-export function faultLine({ path, message }: { path: string; message: string }): string {
-  return path === '' ? message : `${path}: ${message}`;
-}

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { faultLine } from '../lib/registry-api/fault.ts';
 import { readDeclaration, type DeclarationFault, type Found } from '../operator/records/declaration.ts';
 import { MAX_DOCUMENT_BYTES, parse } from '../operator/records/document.ts';
 import { CliError, exit, type ExitCode } from './exit.ts';
-import { faultLine } from './status.ts';
 import { safe, shownPath, type Terminal } from './terminal.ts';
 
 /** One declaration as `validate` judges it. */

@@ -19,3 +19,13 @@ export class Bytes {
     this.#length = end;
   }
 }
+
+/** All of a body; undefined when it has more than so many bytes: then the rest is not read, and its connection closed. */
+export async function gather(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer | undefined> {
+  const read = new Bytes();
+  for await (const piece of body) {
+    if (read.length + piece.length > maxBytes) return undefined;
+    read.add(piece);
+  }
+  return read.all;
+}

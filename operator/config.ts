@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { httpHostSettings } from '../lib/http-host/config.ts';
+import { parseJson } from '../lib/json.ts';
 
 const seconds = z.coerce.number().min(0.1).max(86_400);
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
@@ -7,19 +8,11 @@ const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 /** A setting that is written as JSON in one variable. */
 function json<T extends z.ZodType>(schema: T, example: string) {
   return z.string().transform((text, context): z.output<T> => {
-    const parsed = schema.safeParse(parse(text));
+    const parsed = schema.safeParse(parseJson(text));
     if (parsed.success) return parsed.data;
     context.addIssue({ code: 'custom', message: `JSON such as ${example}` });
     return z.NEVER;
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What is written in one variable with commas between. */

@@ -6,7 +6,6 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,6 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { draftOf, removeDrafts } from '../../lib/draft.ts';
 import { CliError, exit } from '../exit.ts';
 import { processFacts } from './proc.ts';
 
@@ -53,7 +53,7 @@ export function prepareStateDir(dir: StateDir): void {
   try {
     mkdirSync(join(dir.root, 'logs'), { recursive: true, mode: 0o700 });
     mkdirSync(dir.sandboxes, { recursive: true, mode: 0o700 });
-    removeDrafts(dir.root);
+    for (const file of [dir.registrySeed, dir.sandboxKey, dir.lock]) removeDrafts(file);
     makeSecret(dir.registrySeed);
     makeSecret(dir.sandboxKey);
   } catch (cause) {
@@ -65,23 +65,10 @@ export function prepareStateDir(dir: StateDir): void {
   }
 }
 
-/** Drafts this old belong to a process that was killed. */
-const DRAFT_MS = 60_000;
-
-function removeDrafts(root: string): void {
-  for (const name of readdirSync(root)) {
-    const path = join(root, name);
-    const isOld = () => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) > DRAFT_MS;
-    if (/^(registry-seed|sandbox-key|up\.lock)\.\d+\.tmp$/.test(name) && isOld()) rmSync(path, { force: true });
-  }
-}
-
 /** 256 random bits as hex. A new file appears whole or not at all, so that a crash never leaves half a key. */
 function makeSecret(path: string): void {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return;
-  const draft = `${path}.${process.pid}.tmp`;
-  // of a killed process that had the same pid, as in a container
-  rmSync(draft, { force: true });
+  const draft = draftOf(path);
   const file = openSync(draft, 'wx', 0o600);
   writeSync(file, `${randomBytes(32).toString('hex')}\n`);
   fsyncSync(file);
@@ -118,7 +105,7 @@ export function hasStaleLock(dir: StateDir): boolean {
 export function takeLock(dir: StateDir, about: { catalog: string; registry: string }): { release(): void } {
   const { pid, started, command } = processFacts(process.pid);
   const mine: Running = { pid, started, command, ...about };
-  const draft = `${dir.lock}.${process.pid}.tmp`;
+  const draft = draftOf(dir.lock);
   const file = openSync(draft, 'w', 0o600);
   writeSync(file, JSON.stringify(mine));
   closeSync(file);

@@ -1,5 +1,6 @@
+import { faultLine } from '../../lib/registry-api/fault.ts';
 import type { DeclarationStatus, OperatorView } from '../../operator/records/status.ts';
-import { conditionOf, faultLine, nameOf } from '../status.ts';
+import { conditionOf, nameOf } from '../status.ts';
 
 /** Something that happened and that somebody who watches wants to know. */
 export interface Happening {

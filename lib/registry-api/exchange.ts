@@ -1,5 +1,6 @@
 import { request, type Dispatcher } from 'undici';
-import { Bytes } from '../bytes.ts';
+import { gather } from '../bytes.ts';
+import { parseJson } from '../json.ts';
 import { RegistryError } from './errors.ts';
 import { retryAfterOf } from './refusals.ts';
 
@@ -48,10 +49,12 @@ export async function exchange(asked: Exchange, limits: ExchangeLimits): Promise
       signal,
       ...(limits.dispatcher === undefined ? {} : { dispatcher: limits.dispatcher }),
     });
-    const text = await readBounded(response.body);
+    const read = await gather(response.body, MAX_ANSWER_BYTES);
+    if (read === undefined) throw new AnswerTooLarge('protocol', `the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    const text = read.toString('utf8');
     return {
       status: response.statusCode,
-      body: parse(text),
+      body: parseJson(text),
       characters: text.length,
       retryAfterMs: retryAfterOf(single(response.headers['retry-after']), Date.now()),
     };
@@ -66,26 +69,6 @@ function headersOf({ body, token }: Exchange): Record<string, string> {
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
-}
-
-async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const read = new Bytes();
-  for await (const chunk of body) {
-    // Leaving the loop destroys the stream, and with it the connection.
-    if (read.length + chunk.length > MAX_ANSWER_BYTES) {
-      throw new AnswerTooLarge('protocol', `the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
-    }
-    read.add(chunk);
-  }
-  return read.all.toString('utf8');
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function single(header: string | string[] | undefined): string | undefined {

@@ -20,6 +20,11 @@ export interface Fault {
   readonly severity?: 'error' | 'warning';
 }
 
+/** `path: message`, or the message alone when it is about the whole document. */
+export function faultLine({ path, message }: Pick<Fault, 'path' | 'message'>): string {
+  return path === '' ? message : `${path}: ${message}`;
+}
+
 /** A map's keys have no bound of their own; in a path they are cut here. */
 const MAX_STEP_LENGTH = 200;
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
+import { gather } from '../../lib/bytes.ts';
 import { version } from '../../lib/version.ts';
 import type { Access } from './credentials.ts';
 import { errorOf, isKubeError, KubeError, type ApiStatus } from './errors.ts';
@@ -239,15 +240,10 @@ function actionOf({ verb, path }: Call): string {
 }
 
 async function parsed(call: Call, body: Dispatcher.ResponseData['body']): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += (chunk as Buffer).length;
-    if (size > MAX_ANSWER_BYTES) throw new KubeError('protocol', `${actionOf(call)}: its answer has more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk as Buffer);
-  }
+  const read = await gather(body, MAX_ANSWER_BYTES);
+  if (read === undefined) throw new KubeError('protocol', `${actionOf(call)}: its answer has more than ${MAX_ANSWER_BYTES} bytes`);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(read.toString('utf8'));
   } catch (cause) {
     throw new KubeError('protocol', `${actionOf(call)}: its answer is not JSON: does an API server answer there?`, { cause });
   }

@@ -1,3 +1,4 @@
+import { Bytes } from '../../lib/bytes.ts';
 import { errorOf, KubeError, type ApiStatus } from './errors.ts';
 import type { KubeObject } from './objects.ts';
 
@@ -16,8 +17,7 @@ const changes: ReadonlySet<string> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'B
 /** Cuts a watch's stream into events, wherever its chunks end. */
 export class WatchLines<T extends KubeObject> {
   readonly #action: string;
-  #rest: Buffer[] = [];
-  #size = 0;
+  #line = new Bytes();
 
   constructor(action: string) {
     this.#action = action;
@@ -27,17 +27,15 @@ export class WatchLines<T extends KubeObject> {
   *take(chunk: Buffer): Generator<WatchEvent<T>> {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      const line = Buffer.concat([...this.#rest, chunk.subarray(from, end)]).toString('utf8');
-      this.#rest = [];
-      this.#size = 0;
+      this.#line.add(chunk.subarray(from, end));
+      const line = this.#line.all.toString('utf8');
+      this.#line = new Bytes();
       from = end + 1;
       if (line.trim() !== '') yield this.#event(line);
     }
-    if (from === chunk.length) return;
-    // a copy, since the buffer is reused
-    this.#rest.push(Buffer.from(chunk.subarray(from)));
-    this.#size += chunk.length - from;
-    if (this.#size > MAX_LINE_BYTES) throw new KubeError('protocol', `${this.#action}: an event has more than ${MAX_LINE_BYTES} bytes`);
+    this.#line.add(chunk.subarray(from));
+    if (this.#line.length > MAX_LINE_BYTES)
+      throw new KubeError('protocol', `${this.#action}: an event has more than ${MAX_LINE_BYTES} bytes`);
   }
 
   #event(line: string): WatchEvent<T> {

@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
+import { draftOf, removeDrafts } from '../../lib/draft.ts';
 import { earlierStatus, type OperatorView, type StatusSink } from './status.ts';
 
 /** What is used of an earlier status. Somebody may have changed the file, or an operator of another version written it. */
@@ -25,7 +26,7 @@ export class StatusFile implements StatusSink {
    * was killed while it wrote are removed.
    */
   async read(): Promise<OperatorView | undefined> {
-    await removeOrphans(this.#path);
+    removeDrafts(this.#path);
     try {
       const view: unknown = JSON.parse(await readFile(this.#path, 'utf8'));
       return earlierView.safeParse(view).success ? (view as OperatorView) : undefined;
@@ -62,37 +63,12 @@ export class StatusFile implements StatusSink {
 /** A reader sees the old file or the new one, never a part. */
 async function replaceFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const draft = draftOf(path, process.pid);
+  const draft = draftOf(path);
   try {
     await writeFile(draft, text, { mode: 0o644 });
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
-  }
-}
-
-function draftOf(path: string, pid: number | string): string {
-  return `${path}.${pid}.tmp`;
-}
-
-async function removeOrphans(path: string): Promise<void> {
-  const names = await readdir(dirname(path)).catch(() => []);
-  for (const name of names) {
-    const pid = /\.(\d+)\.tmp$/.exec(name)?.[1];
-    if (pid === undefined || name !== draftOf(basename(path), pid) || isRunning(Number(pid))) continue;
-    // one that cannot be removed harms nobody
-    await rm(join(dirname(path), name), { force: true }).catch(() => {});
-  }
-}
-
-/** This process has written nothing yet: what bears its number is of an earlier one. */
-function isRunning(pid: number): boolean {
-  if (pid === process.pid) return false;
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // somebody else's process is there all the same
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

@@ -10,6 +10,7 @@ import { generate } from 'selfsigned';
 import { afterEach, describe, expect, test } from 'vitest';
 import { guardedAgent } from '../../lib/address-guard/guard.ts';
 import { anythingButLinkLocal, publicOnly } from '../../lib/address-guard/policy.ts';
+import { parseJson } from '../../lib/json.ts';
 import type { Verdict } from '../../operator/records/answers.ts';
 import { MAX_PROBE_BYTES, MAX_TOOLS, probe, type ProbeOptions } from '../../operator/records/probe.ts';
 import type { Address } from '../../operator/records/target.ts';
@@ -34,7 +35,7 @@ async function serve(answer: Answer): Promise<{ url: string; requests: IncomingM
     requests.push(req);
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
-    req.on('end', () => void answer(req, res, parse(Buffer.concat(chunks).toString('utf8'))));
+    req.on('end', () => void answer(req, res, parseJson(Buffer.concat(chunks).toString('utf8'))));
   });
   return { url: `${await listen(server)}/mcp`, requests };
 }
@@ -47,14 +48,6 @@ async function listen(server: Server): Promise<string> {
     server.closeAllConnections();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function address(url: string, fields: Partial<Address> = {}): Address {

@@ -1,7 +1,8 @@
 import { cut, html, type Content, type Html } from './html.ts';
 import { badge, grouped, page, plural, serverAddress, wordOf } from './layout.ts';
 import type { Entry, Words } from './names.ts';
-import { faultLine, reasonOf, toolsOf, type Declaration } from './operator-status.ts';
+import { faultLine } from '../../../lib/registry-api/fault.ts';
+import { reasonOf, toolsOf, type Declaration } from './operator-status.ts';
 import { addressOf, type Selection, type Wish } from './selection.ts';
 import { states, statesOf, type State } from './state.ts';
 

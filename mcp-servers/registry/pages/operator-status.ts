@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../../../lib/json.ts';
 import { cut } from './html.ts';
 
 /** Longest text of a status that is shown; the operator's own are shorter. */
@@ -49,18 +50,10 @@ export interface OperatorStatus {
  * the others.
  */
 export function readOperatorStatus(json: string): OperatorStatus | undefined {
-  const parsed = view.safeParse(parse(json));
+  const parsed = view.safeParse(parseJson(json));
   if (!parsed.success) return undefined;
   const { updatedAt, declarations } = parsed.data;
   return { updatedAt, declarations: declarations.flatMap((one) => declaration.safeParse(one).data ?? []) };
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Why a declaration is in the state it is in, as the operator's own command line says it. */
@@ -75,9 +68,4 @@ export function reasonOf({ conditions }: Declaration): string {
 export function toolsOf(declarations: readonly Declaration[], version: string | undefined): Declaration['tools'] {
   const telling = declarations.filter(({ tools }) => tools !== undefined);
   return (telling.find((one) => one.version === version) ?? telling[0])?.tools;
-}
-
-/** `path: message`, or the message alone when it is about the whole document. */
-export function faultLine({ path, message }: { readonly path: string; readonly message: string }): string {
-  return path === '' ? message : `${path}: ${message}`;
 }

@@ -5,7 +5,8 @@ import type { RecordState } from '../store.ts';
 import { formatTime, type Micros } from '../time.ts';
 import { cut, html, outsideLink, type Content, type Html } from './html.ts';
 import { badge, grouped, page, plural, serverAddress, wordOf } from './layout.ts';
-import { faultLine, reasonOf, toolsOf, type Declaration } from './operator-status.ts';
+import { faultLine } from '../../../lib/registry-api/fault.ts';
+import { reasonOf, toolsOf, type Declaration } from './operator-status.ts';
 import { isNeeded, runLine, valueOf } from './run-line.ts';
 import { statesOf, type State } from './state.ts';
 

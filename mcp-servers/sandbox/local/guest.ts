@@ -2,6 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { Bytes } from '../../../lib/bytes.ts';
+import { parseJson } from '../../../lib/json.ts';
 import type { AgentRequest } from './agent.ts';
 import { answerSchema, endSchemas, helloSchema, type Answer, type Ends } from './answers.ts';
 import type { Launch } from './isolation.ts';
@@ -160,7 +161,7 @@ export class Guest {
   }
 
   #understand(line: string): void {
-    const said = parse(line);
+    const said = parseJson(line);
     if (!this.#greeted && helloSchema.safeParse(said).success) {
       this.#greeted = true;
       this.#ready.resolve();
@@ -187,12 +188,4 @@ export class Guest {
 function howItEnded(code: number | null, signal: NodeJS.Signals | null): string {
   if (signal === 'SIGKILL' || code === EXIT_CODE_KILLED) return 'it was killed, most likely because it used up its memory';
   return `it ended by itself (${signal ?? `exit code ${code}`})`;
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
