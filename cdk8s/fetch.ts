@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { addDisruptionBudget, addServiceMonitor } from './availability.ts';
-import { addObject, addService, addServiceAccount, File, type PartProps } from './manifest.ts';
-import { made, ports, selectorOf } from './names.ts';
+import { addDeployment, addObject, addService, addServiceAccount, File, withoutGap, type PartProps } from './manifest.ts';
+import { made, ports } from './names.ts';
 import { env, fromConfigMap, fromSecret, httpProbes, nodeEnv, podTemplate, scratch, toolyardImage } from './pod.ts';
 import type { Template } from './template.ts';
 
@@ -21,21 +21,12 @@ export class Fetch extends Construct {
     const main = new File(this, 'fetch/fetch', { when: template.has(enabled) });
     addServiceAccount(main, template, part);
     addService(main, template, part, servicePorts);
-    addObject(main, {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      name: part,
-      namespace: template.namespace,
+    addDeployment(main, template, {
       part,
-      body: {
-        spec: {
-          // with an autoscaler every apply would undo what it chose
-          ...template.fields(template.not(template.has(autoscaling.enabled)), { replicas: fetch.replicas }),
-          selector: { matchLabels: selectorOf(part) },
-          strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-          template: fetchPod(template),
-        },
-      },
+      // with an autoscaler every apply would undo what it chose
+      replicas: template.fields(template.not(template.has(autoscaling.enabled)), { replicas: fetch.replicas }),
+      strategy: withoutGap,
+      pods: fetchPod(template),
     });
     addAutoscaler(this, template);
     const several = template.any(

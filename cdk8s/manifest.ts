@@ -74,8 +74,57 @@ export function addService(file: File, { namespace }: Template, part: Part, port
   });
 }
 
+export interface DeploymentProps {
+  readonly part: Part;
+  /** the field replicas, unless somebody else sets it */
+  readonly replicas: object;
+  /** its pods, as podTemplate makes them */
+  readonly pods: object;
+  /** @default the API server's */
+  readonly strategy?: object;
+}
+
+/** New pods first: none of the ready ones goes before another is there. */
+export const withoutGap = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } };
+
+/** Pods of which each is as good as another. */
+export function addDeployment(file: File, template: Template, { part, replicas, pods, strategy }: DeploymentProps): void {
+  addWorkload(file, template, {
+    kind: 'Deployment',
+    part,
+    spec: { ...replicas, selector: { matchLabels: selectorOf(part) }, ...(strategy !== undefined && { strategy }), template: pods },
+  });
+}
+
+export interface Storage {
+  readonly size: string;
+  readonly storageClassName: string;
+}
+
+export interface StatefulSetProps {
+  readonly part: Part;
+  /** its pod, as podTemplate makes it */
+  readonly pods: object;
+  readonly storage: Storage;
+}
+
+/** One pod with a volume of its own, `data`. */
+export function addStatefulSet(file: File, template: Template, { part, pods, storage }: StatefulSetProps): void {
+  const selector = { matchLabels: selectorOf(part) };
+  const volumeClaimTemplates = [volumeClaim(template, storage)];
+  addWorkload(file, template, {
+    kind: 'StatefulSet',
+    part,
+    spec: { replicas: 1, serviceName: part, selector, template: pods, volumeClaimTemplates },
+  });
+}
+
+function addWorkload(file: File, { namespace }: Template, { kind, part, spec }: { kind: string; part: Part; spec: object }): void {
+  addObject(file, { apiVersion: 'apps/v1', kind, name: part, namespace, part, body: { spec } });
+}
+
 /** Claims that a StatefulSet makes outlive it, and the release or the manifests that brought it. */
-export function volumeClaim(template: Template, { size, storageClassName }: { size: string; storageClassName: string }): object {
+function volumeClaim(template: Template, { size, storageClassName }: Storage): object {
   return {
     // spelled out as the API server does it, so that tools that compare see no difference
     apiVersion: 'v1',

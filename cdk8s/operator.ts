@@ -1,8 +1,8 @@
 import { Construct } from 'constructs';
 import { addDisruptionBudget, addServiceMonitor } from './availability.ts';
 import { serviceHosts } from './fetch.ts';
-import { addObject, addService, addServiceAccount, File, type PartProps } from './manifest.ts';
-import { LEASE, made, PASSWORD_KEY, ports, SEED_KEY, selectorOf } from './names.ts';
+import { addDeployment, addService, addServiceAccount, File, type PartProps } from './manifest.ts';
+import { LEASE, made, PASSWORD_KEY, ports, SEED_KEY } from './names.ts';
 import { env, fromConfigMap, fromSecret, httpProbes, nodeEnv, podTemplate, scratch, toolyardImage, type OptionalMount } from './pod.ts';
 import { databaseIsHere } from './postgresql.ts';
 import { registryIsHere, seedSecret } from './registry.ts';
@@ -21,16 +21,7 @@ export class Operator extends Construct {
     const file = new File(this, 'operator/operator');
     addServiceAccount(file, template, part);
     addService(file, template, part, [{ name: 'metrics', port: ports.metrics }]);
-    addObject(file, {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      name: part,
-      namespace: template.namespace,
-      part,
-      body: {
-        spec: { replicas: operator.replicas, selector: { matchLabels: selectorOf(part) }, template: operatorPod(template) },
-      },
-    });
+    addDeployment(file, template, { part, replicas: { replicas: operator.replicas }, pods: operatorPod(template) });
     addDisruptionBudget(this, template, part, template.over(operator.replicas, 1));
     addServiceMonitor(this, template, part, true);
   }

@@ -1,8 +1,8 @@
 import { Construct } from 'constructs';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addObject, addService, addServiceAccount, File, volumeClaim, type PartProps } from './manifest.ts';
-import { made, PASSWORD_KEY, ports, selectorOf } from './names.ts';
+import { addObject, addService, addServiceAccount, addStatefulSet, File, type PartProps } from './manifest.ts';
+import { made, PASSWORD_KEY, ports } from './names.ts';
 import { env, fromConfigMap, fromSecret, podTemplate, probes, scratch } from './pod.ts';
 import type { Condition, Template } from './template.ts';
 
@@ -50,22 +50,7 @@ export class PostgreSQL extends Construct {
         },
       },
     });
-    addObject(file, {
-      apiVersion: 'apps/v1',
-      kind: 'StatefulSet',
-      name: part,
-      namespace: template.namespace,
-      part,
-      body: {
-        spec: {
-          replicas: 1,
-          serviceName: part,
-          selector: { matchLabels: selectorOf(part) },
-          template: databasePod(template),
-          volumeClaimTemplates: [volumeClaim(template, postgresql)],
-        },
-      },
-    });
+    addStatefulSet(file, template, { part, pods: databasePod(template), storage: postgresql });
   }
 }
 

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { addDisruptionBudget, addServiceMonitor } from './availability.ts';
-import { addObject, addService, addServiceAccount, File, volumeClaim, type PartProps } from './manifest.ts';
-import { made, PASSWORD_KEY, ports, SEED_KEY, selectorOf } from './names.ts';
+import { addDeployment, addService, addServiceAccount, addStatefulSet, File, withoutGap, type PartProps } from './manifest.ts';
+import { made, PASSWORD_KEY, ports, SEED_KEY } from './names.ts';
 import { env, envFromSecret, fromSecret, httpProbes, nodeEnv, podTemplate, scratch, toolyardImage } from './pod.ts';
 import { database } from './postgresql.ts';
 import type { Condition, Template } from './template.ts';
@@ -41,79 +41,59 @@ function addOfficial(file: File, template: Template): void {
   const { registry, postgresql } = template.values;
   const ownDatabase = template.has(registry.databaseUrlSecret);
   const passwordSecret = template.or(postgresql.passwordSecret, made.database);
-  addObject(file, {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    name: part,
-    namespace: template.namespace,
+  addDeployment(file, template, {
     part,
-    body: {
-      spec: {
-        replicas: registry.replicas,
-        selector: { matchLabels: selectorOf(part) },
-        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-        template: podTemplate(template, {
-          part,
-          values: registry,
-          image: registry.image,
-          env: [
-            env('MCP_REGISTRY_SERVER_ADDRESS', `:${ports.registry}`),
-            envFromSecret('MCP_REGISTRY_JWT_PRIVATE_KEY', seedSecret(template), SEED_KEY),
-            ...template.when(ownDatabase, [envFromSecret('MCP_REGISTRY_DATABASE_URL', registry.databaseUrlSecret, 'url')]),
-            ...template.when(template.not(ownDatabase), [
-              envFromSecret('DATABASE_PASSWORD', passwordSecret, PASSWORD_KEY),
-              env('MCP_REGISTRY_DATABASE_URL', database.url(template)),
-            ]),
-            env('MCP_REGISTRY_DATABASE_MAX_CONNECTIONS', template.text(registry.maxConnections)),
-            env('MCP_REGISTRY_DATABASE_MIN_CONNECTIONS', '1'),
-            env('MCP_REGISTRY_ENABLE_REGISTRY_VALIDATION', template.text(registry.validatePackages)),
-            env('MCP_REGISTRY_ENABLE_ANONYMOUS_AUTH', 'false'),
-          ],
-          ports: [{ name: 'http', port: ports.registry }],
-          // /v0.1/health asks no database; reading one record does
-          probes: httpProbes('http', '/v0.1/health', '/v0.1/servers?limit=1'),
-          mounts: [scratch('tmp', '/tmp', '16Mi')],
-        }),
-      },
-    },
+    replicas: { replicas: registry.replicas },
+    strategy: withoutGap,
+    pods: podTemplate(template, {
+      part,
+      values: registry,
+      image: registry.image,
+      env: [
+        env('MCP_REGISTRY_SERVER_ADDRESS', `:${ports.registry}`),
+        envFromSecret('MCP_REGISTRY_JWT_PRIVATE_KEY', seedSecret(template), SEED_KEY),
+        ...template.when(ownDatabase, [envFromSecret('MCP_REGISTRY_DATABASE_URL', registry.databaseUrlSecret, 'url')]),
+        ...template.when(template.not(ownDatabase), [
+          envFromSecret('DATABASE_PASSWORD', passwordSecret, PASSWORD_KEY),
+          env('MCP_REGISTRY_DATABASE_URL', database.url(template)),
+        ]),
+        env('MCP_REGISTRY_DATABASE_MAX_CONNECTIONS', template.text(registry.maxConnections)),
+        env('MCP_REGISTRY_DATABASE_MIN_CONNECTIONS', '1'),
+        env('MCP_REGISTRY_ENABLE_REGISTRY_VALIDATION', template.text(registry.validatePackages)),
+        env('MCP_REGISTRY_ENABLE_ANONYMOUS_AUTH', 'false'),
+      ],
+      ports: [{ name: 'http', port: ports.registry }],
+      // /v0.1/health asks no database; reading one record does
+      probes: httpProbes('http', '/v0.1/health', '/v0.1/servers?limit=1'),
+      mounts: [scratch('tmp', '/tmp', '16Mi')],
+    }),
   });
 }
 
 /** toolyard's own registry: one process on one file. */
 function addEmbedded(file: File, template: Template): void {
   const { registry } = template.values;
-  addObject(file, {
-    apiVersion: 'apps/v1',
-    kind: 'StatefulSet',
-    name: part,
-    namespace: template.namespace,
+  addStatefulSet(file, template, {
     part,
-    body: {
-      spec: {
-        replicas: 1,
-        serviceName: part,
-        selector: { matchLabels: selectorOf(part) },
-        template: podTemplate(template, {
-          part,
-          values: registry,
-          image: toolyardImage(template),
-          args: ['/app/registry.mjs'],
-          env: [
-            ...nodeEnv(template, registry.heapMiB),
-            env('PORT', String(ports.registry)),
-            env('DATABASE_FILE', `${DATA}/registry.sqlite`),
-            env('JWT_PRIVATE_KEY_FILE', `${SEED}/${SEED_KEY}`),
-          ],
-          ports: [{ name: 'http', port: ports.registry }],
-          probes: httpProbes('http'),
-          mounts: [
-            fromSecret('seed', SEED, seedSecret(template)),
-            { name: 'data', path: DATA, readOnly: false },
-            scratch('tmp', '/tmp', '64Mi'),
-          ],
-        }),
-        volumeClaimTemplates: [volumeClaim(template, registry)],
-      },
-    },
+    pods: podTemplate(template, {
+      part,
+      values: registry,
+      image: toolyardImage(template),
+      args: ['/app/registry.mjs'],
+      env: [
+        ...nodeEnv(template, registry.heapMiB),
+        env('PORT', String(ports.registry)),
+        env('DATABASE_FILE', `${DATA}/registry.sqlite`),
+        env('JWT_PRIVATE_KEY_FILE', `${SEED}/${SEED_KEY}`),
+      ],
+      ports: [{ name: 'http', port: ports.registry }],
+      probes: httpProbes('http'),
+      mounts: [
+        fromSecret('seed', SEED, seedSecret(template)),
+        { name: 'data', path: DATA, readOnly: false },
+        scratch('tmp', '/tmp', '64Mi'),
+      ],
+    }),
+    storage: registry,
   });
 }
