@@ -1,7 +1,7 @@
-import { KubeClient } from '../operator/kube/client.ts';
-import { kubeconfigAccess, type Access } from '../operator/kube/credentials.ts';
-import { KubeError } from '../operator/kube/errors.ts';
-import { paths, type ConfigMap } from '../operator/kube/objects.ts';
+import { KubeClient } from '../lib/kube/client.ts';
+import { kubeconfigAccess, type Access } from '../lib/kube/credentials.ts';
+import { KubeError } from '../lib/kube/errors.ts';
+import { paths, type ConfigMap } from '../lib/kube/objects.ts';
 import { DECLARATION_LABEL, declaredBy, type DeclaredConfigMap } from '../operator/records/configmap.ts';
 import { readDeclaration } from '../operator/records/declaration.ts';
 import { statusIn } from '../operator/records/status-shown.ts';

@@ -5,8 +5,9 @@ import { readClusterStatus, type ClusterChoice } from './cluster.ts';
 import { exit, type ExitCode } from './exit.ts';
 import { registryClient } from './mcp.ts';
 import { stateDir } from './stack/state-dir.ts';
-import { conditionOf, readStatus, type KnownStatus } from './status.ts';
-import { safe, table, type Paint, type Terminal } from './terminal.ts';
+import { declarationTable } from './declaration-table.ts';
+import { readStatus, type KnownStatus } from './status.ts';
+import { safe, table, type Terminal } from './terminal.ts';
 
 export interface ServersRequest {
   readonly state: string;
@@ -82,34 +83,6 @@ async function listRegistry(url: string): Promise<Listed> {
 function notDeclared(records: readonly ServerRecord[], declarations: readonly DeclarationStatus[]): ServerRecord[] {
   const names = new Set(declarations.map(({ name }) => name));
   return records.filter(({ server }) => !names.has(server.name));
-}
-
-/** Name, version, state, tools, address, and for what is not plainly published the reason. */
-export function declarationTable(declarations: readonly DeclarationStatus[], paint: Paint): string[] {
-  const head = ['NAME', 'VERSION', 'STATE', 'TOOLS', 'ADDRESS'].map(paint.dim);
-  const rows = declarations.map((one) => [
-    safe(one.name || one.source),
-    safe(one.version),
-    paintState(one, paint),
-    one.tools === undefined ? '' : String(one.tools.count),
-    safe(one.endpoint ?? ''),
-  ]);
-  const lines = table([head, ...rows]);
-  return lines.flatMap((line, i) => {
-    const one = declarations[i - 1];
-    return one === undefined || one.state === 'Published' ? [line] : [line, paint.dim(`  ${safe(reasonOf(one))}`)];
-  });
-}
-
-function paintState({ state }: DeclarationStatus, paint: Paint): string {
-  if (state === 'Published') return paint.good(state);
-  return state === 'Refused' ? paint.bad(state) : paint.warn(state);
-}
-
-function reasonOf({ conditions }: DeclarationStatus): string {
-  const accepted = conditionOf(conditions, 'Accepted');
-  if (accepted?.status === 'False') return accepted.message;
-  return conditionOf(conditions, 'Published')?.message ?? '';
 }
 
 function printOthers(others: readonly ServerRecord[], terminal: Terminal): void {

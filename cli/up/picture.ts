@@ -4,7 +4,7 @@ import type { PartState } from '../stack/part-state.ts';
 import { hasAnswer, partNames, viewOf, type StackModel } from '../stack/model.ts';
 import { nameOf } from '../status.ts';
 import { safe, shownPath, table, type Paint } from '../terminal.ts';
-import { declarationTable } from '../servers.ts';
+import { declarationTable } from '../declaration-table.ts';
 import { clientName, instructions } from '../../lib/connect.ts';
 import type { Happening } from './story.ts';
 

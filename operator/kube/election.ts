@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../lib/log.ts';
-import type { KubeClient } from './client.ts';
-import { isKubeError } from './errors.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { isKubeError } from '../../lib/kube/errors.ts';
 import { heldLease, planLease, releasedLease, RENEW_DEADLINE_MS, RETRY_MS, sawLease, type Lease, type Seen } from './lease-plan.ts';
-import { objectPath, paths } from './objects.ts';
+import { objectPath, paths } from '../../lib/kube/objects.ts';
 
 export interface ElectionOptions {
   readonly client: Pick<KubeClient, 'find' | 'create' | 'replace'>;

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
-import { KubeError } from './errors.ts';
+import { KubeError } from '../../lib/kube/errors.ts';
 import { Events, type News } from './events.ts';
 import { eventually } from './testing/reflector-contract.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import PQueue from 'p-queue';
 import type { Log } from '../../lib/log.ts';
-import { retried, type KubeClient } from './client.ts';
-import { isKubeError } from './errors.ts';
-import { objectPath, paths, type KubeObject } from './objects.ts';
+import { retried, type KubeClient } from '../../lib/kube/client.ts';
+import { isKubeError } from '../../lib/kube/errors.ts';
+import { objectPath, paths, type KubeObject } from '../../lib/kube/objects.ts';
 
 /** The object that an Event is about. */
 export interface Regarding {

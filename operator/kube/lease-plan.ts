@@ -1,4 +1,4 @@
-import type { KubeObject } from './objects.ts';
+import type { KubeObject } from '../../lib/kube/objects.ts';
 
 /** coordination.k8s.io/v1. Times are RFC 3339 with microseconds. */
 export interface Lease extends KubeObject {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
-import type { Verb } from './client.ts';
+import type { Verb } from '../../lib/kube/client.ts';
 
 /** What the operator counts of its dealings with the API server. */
 export class KubeMetrics {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { KubeClient } from './client.ts';
-import type { ConfigMap } from './objects.ts';
+import { KubeClient } from '../../lib/kube/client.ts';
+import type { ConfigMap } from '../../lib/kube/objects.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
 import { FakeApi } from './testing/fake-api.ts';
 import { eventually, reflectorContract, silentLog } from './testing/reflector-contract.ts';

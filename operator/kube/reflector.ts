@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../lib/log.ts';
-import type { KubeClient, Selection } from './client.ts';
-import { KubeError } from './errors.ts';
-import { keyOf, type KubeObject } from './objects.ts';
-import type { WatchEvent } from './watch-lines.ts';
+import type { KubeClient, Selection } from '../../lib/kube/client.ts';
+import { KubeError } from '../../lib/kube/errors.ts';
+import { keyOf, type KubeObject } from '../../lib/kube/objects.ts';
+import type { WatchEvent } from '../../lib/kube/watch-lines.ts';
 
 export interface ReflectorOptions<T extends KubeObject, Kept> {
   readonly client: Pick<KubeClient, 'pages' | 'watch'>;

@@ -1,8 +1,8 @@
 import type { Log } from '../../lib/log.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { isKubeError } from '../../lib/kube/errors.ts';
 import type { Events, Regarding } from '../kube/events.ts';
-import { objectPath, paths, type ConfigMap } from '../kube/objects.ts';
+import { objectPath, paths, type ConfigMap } from '../../lib/kube/objects.ts';
 import { WorkQueue } from '../kube/queue.ts';
 import { FIELD_MANAGER, declaredBy, type DeclaredConfigMap } from './configmap.ts';
 import type { ConfigMapSource } from './configmaps.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ManagedFields } from '../kube/objects.ts';
+import type { ManagedFields } from '../../lib/kube/objects.ts';
 import { declaredBy, STATE_LABEL, STATUS_ANNOTATION } from './configmap.ts';
 
 const metadata = { name: 'weather', namespace: 'team', uid: 'u-1', creationTimestamp: '2026-11-30T10:00:00Z' };

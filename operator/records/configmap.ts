@@ -1,5 +1,5 @@
-import type { ConfigMap } from '../kube/objects.ts';
-import { keyOf } from '../kube/objects.ts';
+import type { ConfigMap } from '../../lib/kube/objects.ts';
+import { keyOf } from '../../lib/kube/objects.ts';
 import { ANNOTATION_PREFIX, type Found, type RawDeclaration } from './declaration.ts';
 import { parse, unusable } from './document.ts';
 

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
-import { objectPath, paths, type ConfigMap, type EndpointSlice, type Secret, type Service } from '../kube/objects.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { isKubeError } from '../../lib/kube/errors.ts';
+import { objectPath, paths, type ConfigMap, type EndpointSlice, type Secret, type Service } from '../../lib/kube/objects.ts';
 import { Reflector } from '../kube/reflector.ts';
 import { DECLARATION_LABEL, declaredBy, type DeclaredConfigMap } from './configmap.ts';
 import type { RawDeclaration } from './declaration.ts';

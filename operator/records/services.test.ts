@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AddressRefused, type Resolve } from '../../lib/address-guard/guard.ts';
-import type { EndpointSlice, Service } from '../kube/objects.ts';
+import type { EndpointSlice, Service } from '../../lib/kube/objects.ts';
 import { allowedBy, knownService, namespaceNetwork, serviceNamed, type ServiceFacts } from './services.ts';
 
 function service(namespace: string, name: string, spec: NonNullable<Service['spec']>) {

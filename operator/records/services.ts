@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net';
 import { classifyAddress } from '../../lib/address-guard/address.ts';
 import { AddressRefused, resolveBySystem, type Resolve } from '../../lib/address-guard/guard.ts';
 import { allowsHost, publicOnly, type AddressPolicy, type AddressTarget } from '../../lib/address-guard/policy.ts';
-import type { EndpointSlice, Service } from '../kube/objects.ts';
+import type { EndpointSlice, Service } from '../../lib/kube/objects.ts';
 import type { Network } from './source.ts';
 
 /** What the operator remembers of a Service. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../../lib/log.ts';
 import type { Generated } from '../config.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { isKubeError } from '../kube/errors.ts';
-import { objectPath, paths, type ConfigMap, type KubeObject, type Secret } from '../kube/objects.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { isKubeError } from '../../lib/kube/errors.ts';
+import { objectPath, paths, type ConfigMap, type KubeObject, type Secret } from '../../lib/kube/objects.ts';
 import { certificateFacts, isSignedBy } from './certificates.ts';
 import type { KeyPair } from './issue.ts';
 import { GENERATED_ANNOTATION, planAuthority, planCertificate, planHex } from './plan.ts';

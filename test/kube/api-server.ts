@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KubeClient } from '../../operator/kube/client.ts';
-import type { Access } from '../../operator/kube/credentials.ts';
+import { KubeClient } from '../../lib/kube/client.ts';
+import type { Access } from '../../lib/kube/credentials.ts';
 import { until } from '../operator/bench.ts';
 
 /** Where `scripts/ensure-kube-apiserver` and the cluster's harness leave what they built. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KubeClient } from '../../operator/kube/client.ts';
-import { objectPath, paths, type ConfigMap } from '../../operator/kube/objects.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { objectPath, paths, type ConfigMap } from '../../lib/kube/objects.ts';
 import { ApiServer } from './api-server.ts';
 
 let server: ApiServer;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Lease } from '../../operator/kube/lease-plan.ts';
-import { objectPath, paths, type Secret } from '../../operator/kube/objects.ts';
+import { objectPath, paths, type Secret } from '../../lib/kube/objects.ts';
 import { record, until } from '../operator/bench.ts';
 import { Link } from './link.ts';
 import { INSTALL, Site, type RunningProcess } from './site.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServerJson } from '../../lib/registry-api/server-json.ts';
-import { paths, type ConfigMap } from '../../operator/kube/objects.ts';
+import { paths, type ConfigMap } from '../../lib/kube/objects.ts';
 import { record, until } from '../operator/bench.ts';
 import { freePort } from './api-server.ts';
 import { grantSecret } from './rights.ts';

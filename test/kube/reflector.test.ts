@@ -1,5 +1,5 @@
-import { objectPath, paths, type ConfigMap } from '../../operator/kube/objects.ts';
-import { KubeClient } from '../../operator/kube/client.ts';
+import { objectPath, paths, type ConfigMap } from '../../lib/kube/objects.ts';
+import { KubeClient } from '../../lib/kube/client.ts';
 import { reflectorContract } from '../../operator/kube/testing/reflector-contract.ts';
 import { ApiServer } from './api-server.ts';
 import { Link } from './link.ts';

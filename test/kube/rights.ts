@@ -1,5 +1,5 @@
-import type { KubeClient } from '../../operator/kube/client.ts';
-import type { KubeObject } from '../../operator/kube/objects.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import type { KubeObject } from '../../lib/kube/objects.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 

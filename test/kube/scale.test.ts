@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { paths, type ConfigMap } from '../../operator/kube/objects.ts';
+import { paths, type ConfigMap } from '../../lib/kube/objects.ts';
 import { record, until } from '../operator/bench.ts';
 import { Site, type RunningProcess } from './site.ts';
 

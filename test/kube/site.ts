@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { KubeClient } from '../../operator/kube/client.ts';
-import { objectPath, paths, type ConfigMap, type KubeObject } from '../../operator/kube/objects.ts';
+import type { KubeClient } from '../../lib/kube/client.ts';
+import { objectPath, paths, type ConfigMap, type KubeObject } from '../../lib/kube/objects.ts';
 import { STATE_LABEL, STATUS_ANNOTATION } from '../../operator/records/configmap.ts';
 import type { DeclarationStatus } from '../../operator/records/status.ts';
 import { Bench, until } from '../operator/bench.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ConfigMap } from '../objects.ts';
+import type { ConfigMap } from '../../../lib/kube/objects.ts';
 
 interface Change {
   readonly version: number;

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import type { KubeClient } from '../client.ts';
-import { paths, type ConfigMap } from '../objects.ts';
+import type { KubeClient } from '../../../lib/kube/client.ts';
+import { paths, type ConfigMap } from '../../../lib/kube/objects.ts';
 import { Reflector } from '../reflector.ts';
 
 /** An API server, real or not, with one collection of ConfigMaps in the namespace `default`, and a connection to it that can break. */

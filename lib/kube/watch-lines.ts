@@ -1,4 +1,4 @@
-import { Bytes } from '../../lib/bytes.ts';
+import { Bytes } from '../bytes.ts';
 import { errorOf, KubeError, type ApiStatus } from './errors.ts';
 import type { KubeObject } from './objects.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
-import { gather } from '../../lib/bytes.ts';
-import { version } from '../../lib/version.ts';
+import { gather } from '../bytes.ts';
+import { version } from '../version.ts';
 import type { Access } from './credentials.ts';
 import { errorOf, isKubeError, KubeError, type ApiStatus } from './errors.ts';
 import type { KubeList, KubeObject } from './objects.ts';
