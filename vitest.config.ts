@@ -5,7 +5,9 @@ import { defineConfig } from 'vitest/config';
 /** Processes that tests start keep their compiled code here: each starts in two thirds of the time. */
 const compiled = join(import.meta.dirname, 'node_modules', '.cache', 'compiled');
 
-/** `unit`: beside the code, milliseconds each. `system`: real processes, clients and kernels, in test/. */
+const speed = 'test/**/speed.test.ts';
+
+/** `unit`: beside the code, milliseconds each. `system`: real processes, clients and kernels, in test/. `speed`: limits of time, after all others. */
 export default defineConfig({
   test: {
     // most of the time is spent waiting for processes: one for each processor leaves none idle, where Vitest keeps one free
@@ -24,10 +26,20 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/{kube,cluster,differential,faults,manifests}/**'],
+          exclude: ['test/{kube,cluster,differential,faults,manifests}/**', speed],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           env: { NODE_COMPILE_CACHE: compiled },
+        },
+      },
+      {
+        test: {
+          name: 'speed',
+          include: [speed],
+          testTimeout: 60_000,
+          env: { NODE_COMPILE_CACHE: compiled },
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

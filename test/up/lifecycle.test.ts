@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RegistryClient } from '../../lib/registry-api/client.ts';
 import { OFFICIAL_META, type ServerRecord } from '../../lib/registry-api/server-json.ts';
-import { descendants, quietMs, until, Up, weatherRecord, Weather, Yard } from './running.ts';
+import { descendants, until, Up, weatherRecord, Weather, Yard } from './running.ts';
 
 const yard = new Yard();
 let up: Up;
@@ -102,20 +102,6 @@ test('the life of a record: declared, answering, edited, broken, repaired, silen
   expect(leaving.declaration?.withdrawAt).toBeDefined();
   await change(name, 'withdrawn from the registry');
   await withdrawn(name);
-});
-
-test('a server that answers already is in the registry within a second of its file', async () => {
-  const server = await weather();
-  const publish = async () => {
-    yard.declare('quick', weatherRecord(server.url, { name: 'org.example/quick' }));
-    await record('org.example/quick');
-  };
-  const withdraw = async () => {
-    yard.forget('quick');
-    await withdrawn('org.example/quick');
-  };
-  expect(await quietMs(1_000, publish, withdraw)).toBeLessThan(1_000);
-  await withdraw();
 });
 
 test('the log of a part, and that of the operator, is cut when it has grown past 10 MiB', async () => {

@@ -234,34 +234,3 @@ export class Weather {
     await once(this.#process, 'exit');
   }
 }
-
-/**
- * How long something takes on a machine that has nothing else to do, ms: as much less than it took as others, the tests beside this one above
- * all, slow down every process before or after it. What comes and goes in between cannot be known, so it is tried up to three times until it is
- * fast enough.
- * @param undo done before each further try
- */
-export async function quietMs(enough: number, run: () => Promise<unknown>, undo: () => Promise<unknown>): Promise<number> {
-  let fastest = Infinity;
-  for (let tries = 3; tries > 0 && fastest > enough; tries -= 1) {
-    if (fastest < Infinity) await undo();
-    const before = slowdown();
-    const since = performance.now();
-    await run();
-    const took = performance.now() - since;
-    fastest = Math.min(fastest, took / Math.max(before, slowdown()));
-  }
-  return fastest;
-}
-
-/** How much longer a second of processor time takes than a second: 1 on a machine that has nothing else to do. */
-function slowdown(): number {
-  const cpu = process.cpuUsage();
-  const since = performance.now();
-  const used = (): number => {
-    const { user, system } = process.cpuUsage(cpu);
-    return (user + system) / 1000;
-  };
-  while (used() < 200);
-  return Math.max(1, (performance.now() - since) / used());
-}
