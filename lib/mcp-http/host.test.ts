@@ -105,6 +105,26 @@ async function post(
 
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
 
+test("a message that cancels ends the call of its own session, and closes its response; nobody else's", async () => {
+  const host = await start();
+  const send = (body: object, session?: string) =>
+    post(host, JSON.stringify({ jsonrpc: '2.0', ...body }), session === undefined ? {} : { 'mcp-session-id': session });
+  const running = send({ id: 7, method: 'tools/call', params: { name: 'wait', arguments: {} } }, 'mine');
+  await begun.promise;
+  for (const [session, requestId] of [
+    ['other', 7],
+    [undefined, 7],
+    ['mine', 8],
+    ['mine', '7'],
+  ] as const) {
+    expect((await send({ method: 'notifications/cancelled', params: { requestId } }, session)).status).toBe(202);
+  }
+  expect(await Promise.race([aborted.promise.then(() => 'aborted'), setImmediate('running')])).toBe('running');
+  expect((await send({ method: 'notifications/cancelled', params: { requestId: 7 } }, 'mine')).status).toBe(202);
+  await aborted.promise;
+  expect((await running).body).not.toContain('waited');
+});
+
 describe.each(['legacy', 'modern'] as const)('a client of the %s era', (era) => {
   test('lists and calls tools, and is told apart from the other era', async () => {
     const client = await connect(await start(), era);
@@ -137,7 +157,7 @@ describe.each(['legacy', 'modern'] as const)('a client of the %s era', (era) => 
     await expect(aborted.promise).resolves.toBeUndefined();
   });
 
-  test('that cancels a call is not left hanging, nor is the connection', async () => {
+  test('that cancels a call ends its tool; it is not left hanging, nor is the connection', async () => {
     const host = await start();
     const client = await connect(host, era);
     const cancelling = new AbortController();
@@ -145,6 +165,7 @@ describe.each(['legacy', 'modern'] as const)('a client of the %s era', (era) => 
     await begun.promise;
     cancelling.abort('enough');
     await expect(cancelled).rejects.toThrow('enough');
+    await expect(aborted.promise).resolves.toBeUndefined();
     released.resolve();
     expect((await call(client, 'echo', { text: 'still here' })).content).toEqual([{ type: 'text', text: 'still here' }]);
   });

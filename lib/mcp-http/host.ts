@@ -12,6 +12,7 @@ import { Calls, type McpCall } from './calls.ts';
 import type { McpHostSettings } from './config.ts';
 import { admittedHosts, refusalOf } from './origin.ts';
 import { CallLimit } from './rate.ts';
+import { Sessions, type Exchange } from './sessions.ts';
 
 export type { McpCall };
 
@@ -32,8 +33,8 @@ export interface McpHostOptions {
 }
 
 /**
- * Serves MCP at /mcp, and at PUBLIC_PATH, over streamable HTTP to clients of both eras, without sessions: any replica answers any request. A tool's abort signal
- * (`ctx.mcpReq.signal`) fires when its client disconnects.
+ * Serves MCP at /mcp, and at PUBLIC_PATH, over streamable HTTP to clients of both eras, without sessions that a replica keeps: any of them answers any request. A tool's abort
+ * signal (`ctx.mcpReq.signal`) fires when its client disconnects or cancels the call.
  * @throws ConfigError, ListenError
  */
 export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
@@ -47,7 +48,8 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
   // what the SDK reports here are requests it refused, which their senders were told
   const onerror = (error: Error) => log.debug({ err: error }, 'MCP request refused');
   const maxRequestBodySize = settings.MAX_BODY_BYTES;
-  const handler = createMcpHandler((context) => createWatched(options, { calls, limit }, context), {
+  const watching = { calls, limit, sessions: new Sessions() };
+  const handler = createMcpHandler((context) => createWatched(options, watching, context), {
     maxRequestBodySize,
     onerror,
   });
@@ -64,7 +66,7 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
     if (!body.taken && body.why === 'too-large')
       return refuse(res, 413, `the request body is over ${maxRequestBodySize} bytes (MAX_BODY_BYTES)`);
     if (!body.taken) return refuse(res, 503, 'too many large requests are being answered already; try again', { 'retry-after': '1' });
-    await serve(readRequest(req, body.bytes, callerOf(admission.principal, res)), res);
+    await serve(readRequest(req, body.bytes, callerOf(admission.principal, req, res)), res);
   };
 
   const onClose = async () => {
@@ -83,18 +85,25 @@ export async function startMcpHost(options: McpHostOptions): Promise<HttpHost> {
 
 /** What travels with one request to the server that is built for it. */
 interface Caller extends AuthInfo {
-  readonly extra: { readonly principal: string; readonly left: AbortSignal };
+  readonly extra: { readonly exchange: Exchange };
 }
 
 /**
- * `left` fires when the response closes, finished or not. It is ours because the SDK's own way to the tool does not last: a Request follows
+ * `over` fires when the response closes, finished or not. It is ours because the SDK's own way to the tool does not last: a Request follows
  * the signal it was given through weak references, so that a legacy call is never aborted once garbage was collected (server 2.4.0).
  */
-function callerOf(principal: string, res: ServerResponse): Caller {
-  const left = new AbortController();
-  res.once('close', () => left.abort());
+function callerOf(principal: string, req: IncomingMessage, res: ServerResponse): Caller {
+  const over = new AbortController();
+  res.once('close', () => over.abort());
+  const exchange: Exchange = {
+    principal,
+    session: req.headersDistinct['mcp-session-id']?.[0],
+    open: (session) => void res.setHeader('mcp-session-id', session),
+    end: () => over.abort(),
+    over: over.signal,
+  };
   // the token itself is nobody's business further in
-  return { token: '', clientId: principal, scopes: [], extra: { principal, left: left.signal } };
+  return { token: '', clientId: principal, scopes: [], extra: { exchange } };
 }
 
 /** A request as the SDK's adapter takes it, its body already read. */
@@ -113,15 +122,22 @@ function readRequest({ method, url, headers }: IncomingMessage, body: Buffer, au
 interface Watching {
   readonly calls: Calls;
   readonly limit: CallLimit | undefined;
+  readonly sessions: Sessions;
 }
 
-function createWatched({ createServer, log }: McpHostOptions, { calls, limit }: Watching, { era, authInfo }: McpRequestContext): McpServer {
-  const { principal, left } = (authInfo as Caller).extra;
+function createWatched(
+  { createServer, log }: McpHostOptions,
+  { calls, limit, sessions }: Watching,
+  { era, authInfo }: McpRequestContext,
+): McpServer {
+  const { exchange } = (authInfo as Caller).extra;
+  const { principal, over } = exchange;
   const call: McpCall = { principal, era };
   try {
     const server = calls.watch(withoutListChanged(createServer(call)), call);
+    if (era === 'legacy') sessions.watch(server, exchange);
     limit?.guard(server, principal);
-    left.addEventListener('abort', () => void server.close().catch((error: unknown) => log.debug({ err: error }, 'closing failed')));
+    over.addEventListener('abort', () => void server.close().catch((error: unknown) => log.debug({ err: error }, 'closing failed')));
     return server;
   } catch (error) {
     log.error({ err: error }, 'the MCP server could not be built');

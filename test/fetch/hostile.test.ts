@@ -299,18 +299,19 @@ describe('what is not allowed cannot be had by asking for it directly', () => {
 });
 
 describe('a caller who leaves takes the fetch along', () => {
-  test('by cancelling the call, from 2026-07-28 on', async () => {
-    const client = await connectTo(server.process, undefined, '2026-07-28');
+  test.each(['2025-11-25', '2026-07-28'] as const)('by cancelling the call, in %s', async (revision) => {
+    const page = `/drip?cancelled-${revision}`;
+    const client = await connectTo(server.process, undefined, revision === '2026-07-28' ? revision : undefined);
     const leave = new AbortController();
-    const given = client.callTool({ name: 'fetch', arguments: { url: at('/drip?cancelled') } }, { signal: leave.signal });
-    await expect.poll(() => site.asked).toContain('/drip?cancelled');
+    const given = client.callTool({ name: 'fetch', arguments: { url: at(page) } }, { signal: leave.signal });
+    await expect.poll(() => site.asked).toContain(page);
     leave.abort();
     await expect(given).rejects.toThrow(/abort/i);
-    await expect.poll(() => site.cut, { timeout: 3_000 }).toContain('/drip?cancelled');
+    await expect.poll(() => site.cut, { timeout: 3_000 }).toContain(page);
     await client.close();
   });
 
-  test('by disconnecting, before that', async () => {
+  test('by disconnecting, in 2025-11-25', async () => {
     const client = await connectTo(server.process);
     const given = client.callTool({ name: 'fetch', arguments: { url: at('/drip?disconnected') } });
     await expect.poll(() => site.asked).toContain('/drip?disconnected');
