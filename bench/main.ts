@@ -11,6 +11,7 @@ import { publishing } from './registry/publish.ts';
 import { reading } from './registry/read.ts';
 import { merged, tableOf, verdictOf, type Row } from './rows.ts';
 import { starting } from './start.ts';
+import { messageOf } from '../lib/error-message.ts';
 
 const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, fetching, memory, starting];
 
@@ -29,7 +30,7 @@ async function run({ chosen, partly, output, ...scale }: Options): Promise<numbe
       await benchmark.run(bench);
     } catch (error) {
       if (stopped.aborted) return STOPPED;
-      const failure = `${benchmark.name}: ${error instanceof Error ? error.message : String(error)}`;
+      const failure = `${benchmark.name}: ${messageOf(error)}`;
       failures.push(failure);
       print(`CANNOT RUN ${failure}`);
     }

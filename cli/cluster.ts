@@ -7,6 +7,7 @@ import { readDeclaration } from '../operator/records/declaration.ts';
 import { statusIn } from '../operator/records/status-shown.ts';
 import type { DeclarationStatus } from '../operator/records/status.ts';
 import { CliError, exit } from './exit.ts';
+import { messageOf } from '../lib/error-message.ts';
 
 /** Which cluster to ask, and which of its namespaces. */
 export interface ClusterChoice {
@@ -30,7 +31,7 @@ export interface ClusterStatus {
  */
 export async function readClusterStatus({ kubeconfig, context, namespace }: ClusterChoice): Promise<ClusterStatus> {
   const access = await kubeconfigAccess({ file: kubeconfig, context }).catch((cause: unknown): never => {
-    throw new CliError(exit.usage, cause instanceof Error ? cause.message : String(cause), {
+    throw new CliError(exit.usage, messageOf(cause), {
       next: 'name another with --kubeconfig FILE or --context NAME',
       cause,
     });

@@ -5,6 +5,7 @@ import { readDeclaration, type DeclarationFault, type Found } from '../operator/
 import { MAX_DOCUMENT_BYTES, parse } from '../operator/records/document.ts';
 import { CliError, exit, type ExitCode } from './exit.ts';
 import { safe, shownPath, type Terminal } from './terminal.ts';
+import { messageOf } from '../lib/error-message.ts';
 
 /** One declaration as `validate` judges it. */
 export interface Verdict {
@@ -87,7 +88,7 @@ function read(path: string): Found {
       return { unusable: 'TooLarge', message: `it has ${size} bytes; a registry takes at most ${MAX_DOCUMENT_BYTES}` };
     return parse(readFileSync(path));
   } catch (error) {
-    return { unusable: 'Unreadable', message: `it cannot be read: ${error instanceof Error ? error.message : String(error)}` };
+    return { unusable: 'Unreadable', message: `it cannot be read: ${messageOf(error)}` };
   }
 }
 

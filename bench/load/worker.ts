@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { AnswerReader } from './answer-reader.ts';
 import type { Job, LoadRequest, Outcome, Reply } from './job.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 // A process of its own, forked by client.ts: what it costs to ask must not be taken from the time of whoever answers.
 
@@ -9,7 +10,7 @@ const READ_BYTES = 256 * 1024;
 process.on('message', (job: Job) => {
   run(job).then(
     (outcome) => reply({ outcome }),
-    (error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }),
+    (error: unknown) => reply({ error: messageOf(error) }),
   );
 });
 

@@ -10,6 +10,7 @@ import type { PartState } from './part-state.ts';
 import { claimPorts, type Ports } from './ports.ts';
 import { addressOf, correctThem, environmentOf, readSettings, type StackSettings } from './settings.ts';
 import { boundLog, hasStaleLock, prepareStateDir, rotateLog, takeLock, type StateDir } from './state-dir.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 export interface StackOptions {
   /** the checkout: where the parts' programs are */
@@ -156,7 +157,7 @@ function failureIn({ parts }: StackModel, dir: StateDir): CliError | undefined {
 }
 
 function startFailure(error: unknown): CliError {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   return new CliError(exit.no, `the operator does not start: ${why}`, { next: 'correct the setting that this names', cause: error });
 }
 

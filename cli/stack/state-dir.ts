@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { draftOf, removeDrafts } from '../../lib/draft.ts';
 import { CliError, exit } from '../exit.ts';
 import { processFacts } from './proc.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 /** What is under `.toolyard/`. Nothing but `up` and the processes that it starts writes here. */
 export interface StateDir {
@@ -57,7 +58,7 @@ export function prepareStateDir(dir: StateDir): void {
     makeSecret(dir.registrySeed);
     makeSecret(dir.sandboxKey);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new CliError(exit.no, `the state directory ${dir.root} cannot be written: ${why}`, {
       next: 'choose another one with --state DIR',
       cause,

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { ConfigError, describeConfig, readConfig } from '../config.ts';
+import { messageOf } from '../error-message.ts';
 
 /** What a running process can be asked to do: stop. */
 export interface Running {
@@ -60,7 +61,7 @@ async function started<S extends z.ZodObject>(schema: S, start: (settings: z.out
 }
 
 function fail(error: unknown): never {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${messageOf(error)}\n`);
   process.exit(error instanceof ConfigError ? 2 : 1);
 }
 

@@ -6,6 +6,7 @@ import { ConfigError } from '../config.ts';
 import type { Log } from '../log.ts';
 import type { HttpHostSettings } from './config.ts';
 import { watchFiles } from './watch-file.ts';
+import { messageOf } from '../error-message.ts';
 
 export interface TlsFiles {
   readonly certFile: string;
@@ -43,7 +44,7 @@ function readPair({ certFile, keyFile }: TlsFiles): { cert: Buffer; key: Buffer 
     createSecureContext(pair);
     return pair;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new ConfigError([
       { name: 'TLS_CERT_FILE', got: JSON.stringify(certFile), accepts: `a PEM certificate with its key in TLS_KEY_FILE: ${reason}` },
     ]);

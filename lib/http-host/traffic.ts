@@ -3,6 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Log } from '../log.ts';
 import { answerJson, pathOf } from './answer.ts';
 import type { HttpLimits } from './limits.ts';
+import { messageOf } from '../error-message.ts';
 
 /** Whether a process can do its job now; the reason says what to do about it, the note what its job is now when that may change. */
 export type Readiness = { ready: true; note?: string } | { ready: false; reason: string };
@@ -116,7 +117,7 @@ export class Traffic {
       return await Promise.race([this.#options.ready(), late]);
     } catch (error) {
       this.#options.log.error({ err: error }, 'readiness check failed');
-      return { ready: false, reason: `the readiness check failed: ${error instanceof Error ? error.message : String(error)}` };
+      return { ready: false, reason: `the readiness check failed: ${messageOf(error)}` };
     } finally {
       clearTimeout(timer);
     }

@@ -5,6 +5,7 @@ import { ConfigError } from '../config.ts';
 import { watchFiles } from '../http-host/watch-file.ts';
 import type { Log } from '../log.ts';
 import type { McpHostSettings } from './config.ts';
+import { messageOf } from '../error-message.ts';
 
 export type Admission = { admitted: true; principal: string } | { admitted: false; message: string; challenge: string };
 
@@ -32,10 +33,7 @@ export function openCallers(settings: McpHostSettings, log: Log): Callers {
       tokens = readTokens(path);
       log.info({ path, callers: tokens.size }, 'tokens read again');
     } catch (error) {
-      log.error(
-        { path, reason: error instanceof Error ? error.message : String(error) },
-        'the new tokens are unusable; the last good ones stay in use',
-      );
+      log.error({ path, reason: messageOf(error) }, 'the new tokens are unusable; the last good ones stay in use');
     }
   });
   return { admit: (authorization) => admit(tokens, authorization), close };

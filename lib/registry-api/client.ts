@@ -9,6 +9,7 @@ import type { RecordStatus, ServerJson, ServerRecord } from './server-json.ts';
 import { isTooMuch, nothing, tallied } from './tally.ts';
 import type { TokenSource } from './token.ts';
 import type { Fault } from './fault.ts';
+import { messageOf } from '../error-message.ts';
 
 export interface RegistryClientOptions {
   /** Address of the registry, without `/v0.1`. */
@@ -218,7 +219,7 @@ export class RegistryClient {
 
   async #token(call: Call, make: () => Promise<string>): Promise<string> {
     return make().catch((cause: unknown) => {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = messageOf(cause);
       throw new RegistryError('unauthorized', `${this.#describe(call)}: no token could be made: ${why}`, { cause });
     });
   }

@@ -12,6 +12,7 @@ import { assemble, MAX_HEADER_BYTES } from './assembly.ts';
 import { stdioConfig, type StdioSettings } from './config.ts';
 import { FetchMetrics } from './metrics.ts';
 import { createFetchServer } from './server.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 /** Whoever started this process is its only caller. */
 const PRINCIPAL = 'stdio';
@@ -33,7 +34,7 @@ export function runStdio(args: readonly string[], env: NodeJS.ProcessEnv): void 
     const options = readOptions(args);
     serve(readConfig(stdioConfig, { ...env, ...options.settings }), options);
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${messageOf(error)}\n`);
     process.exit(2);
   }
 }

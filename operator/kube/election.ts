@@ -4,6 +4,7 @@ import type { KubeClient } from '../../lib/kube/client.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { heldLease, planLease, releasedLease, RENEW_DEADLINE_MS, RETRY_MS, sawLease, type Lease, type Seen } from './lease-plan.ts';
 import { objectPath, paths } from '../../lib/kube/objects.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 export interface ElectionOptions {
   readonly client: Pick<KubeClient, 'find' | 'create' | 'replace'>;
@@ -198,8 +199,4 @@ interface Holding {
   lease: Lease;
   /** when the request that renewed it last was sent, ms */
   renewedAt: number;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

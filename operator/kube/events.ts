@@ -4,6 +4,7 @@ import type { Log } from '../../lib/log.ts';
 import { retried, type KubeClient } from '../../lib/kube/client.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { objectPath, paths, type KubeObject } from '../../lib/kube/objects.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 /** The object that an Event is about. */
 export interface Regarding {
@@ -132,7 +133,7 @@ export class Events {
 
   /** A right that is missing is told once. */
   #noteLost(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (reason !== this.#lost) this.#options.log.warn({ reason }, 'an Event could not be written');
     this.#lost = reason;
   }

@@ -8,6 +8,7 @@ import { FIELD_MANAGER, declaredBy, type DeclaredConfigMap } from './configmap.t
 import type { ConfigMapSource } from './configmaps.ts';
 import { eventBetween, planShowing, statusIn, toolsChanged, type Showing } from './status-shown.ts';
 import type { DeclarationStatus, OperatorView, StatusSink } from './status.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 export interface ConfigMapStatusOptions {
   readonly client: Pick<KubeClient, 'apply' | 'find'>;
@@ -223,8 +224,4 @@ function textOf({ annotations, labels }: Showing): string {
 
 function regarding({ raw, uid }: DeclaredConfigMap): Regarding {
   return { apiVersion: 'v1', kind: 'ConfigMap', namespace: raw.namespace, name: raw.source.slice(raw.namespace.length + 1), uid };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -12,6 +12,7 @@ import { Setbacks } from './setbacks.ts';
 import type { Snapshot, Source } from './source.ts';
 import type { Description, RegistryState } from './status.ts';
 import { steadyNow } from './steady.ts';
+import { messageOf } from '../../lib/error-message.ts';
 
 export interface KeeperRules extends ReadingRules {
   readonly namePolicy: NamePolicy;
@@ -401,8 +402,4 @@ function setbackOf(error: unknown): Setback {
   const message = `the registry refuses it: ${error.message}`;
   if (error.code === 'unauthorized') return { reason: 'RegistryRefused', message: `${message}${ON_TOKENS}`, passing: true };
   return { reason: 'RegistryRefused', message };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
