@@ -1,26 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import { SandboxError, type CommandResult, type FileAccess, type Placement, type SandboxInfo } from './backend.ts';
 import { decodeContent, encodeContent, printed } from './contents.ts';
+import type { Shown } from './products.ts';
+import { runProgram } from './programs.ts';
 import type { Sandboxes } from './sandboxes.ts';
+import { commandIn, WORKSPACE } from './shell.ts';
 import type { Input, Output } from './tools.ts';
 
-/** Where commands start, in every sandbox. */
-const WORKSPACE = '/workspace';
 /** Longest wait for a sandbox to start that a caller can ask for. */
 const MAX_READY_SECONDS = 600;
 /** The same for a sandbox that a caller did not ask for by itself. */
 const FRESH_READY_SECONDS = 60;
 /** A kernel takes no argument beyond 128 KiB, and the command is one. */
 const MAX_COMMAND_BYTES = 120_000;
-/** To remove a program after it was killed. */
-const TIDY_TIMEOUT_MS = 2_000;
+const FILES_UNKNOWN = 'which files it made is not known: list_files tells';
 
-/** How each language runs a file. Kept in the working directory, so that a program finds the modules beside it. */
-const runners: Readonly<Record<Input<'run_code'>['language'], { readonly program: string; readonly extension: string }>> = {
-  python: { program: 'python3', extension: 'py' },
-  javascript: { program: 'node', extension: 'js' },
-  bash: { program: 'bash', extension: 'sh' },
-};
+/** What run_code gives, and the pictures and tables that it shows beside. */
+interface CodeOutcome {
+  readonly output: Output<'run_code'>;
+  readonly content: readonly Shown[];
+}
 
 /** What the tools do, for one caller. Every method throws SandboxError for what a caller can act on. */
 export class Calls {
@@ -43,17 +42,19 @@ export class Calls {
     await this.#sandboxes.delete(this.#principal, name);
   }
 
-  async execute(
-    { sandbox_claim_name: name, command, timeout }: Input<'execute_command'>,
-    signal: AbortSignal,
-  ): Promise<Output<'execute_command'>> {
-    if (command.includes('\0'))
-      throw new SandboxError('invalid', 'the command has a NUL character, which no command line can hold; remove it');
+  async execute(input: Input<'execute_command'>, signal: AbortSignal): Promise<Output<'execute_command'>> {
+    const { sandbox_claim_name: name, timeout, cwd, env, stdin } = input;
+    const path = stdin === undefined ? undefined : `${WORKSPACE}/.stdin-${randomBytes(4).toString('hex')}`;
+    const command = commandIn(input.command, { cwd, env, stdin: path });
     if (Buffer.byteLength(command) > MAX_COMMAND_BYTES) {
       throw new SandboxError('too-large', `the command has more than ${MAX_COMMAND_BYTES} bytes; upload it as a file and run that`);
     }
-    await this.#sandboxes.use(this.#principal, name, timeout * 1000);
-    const result = await this.#sandboxes.backend.execute(name, { command, timeoutMs: timeout * 1000, signal });
+    const { backend } = this.#sandboxes;
+    const content = decodeContent(stdin ?? '', false, backend.describe().limits.fileBytes);
+    const timeoutMs = timeout * 1000;
+    await this.#sandboxes.use(this.#principal, name, timeoutMs);
+    if (path !== undefined) await backend.writeFile(name, { path, timeoutMs, signal }, content);
+    const result = await backend.execute(name, { command, timeoutMs, signal });
     return commandOutput(result, timeout);
   }
 
@@ -120,17 +121,26 @@ export class Calls {
     };
   }
 
-  async runCode(input: Input<'run_code'>, signal: AbortSignal): Promise<Output<'run_code'>> {
+  async runCode(input: Input<'run_code'>, signal: AbortSignal): Promise<CodeOutcome> {
+    const { language, code, timeout } = input;
     const { languages } = this.#sandboxes.backend.describe();
     // before it is ready the backend knows of no language; creating a sandbox waits for it or says why there is none
-    if (languages.length > 0 && !languages.some(({ name }) => name === input.language)) {
+    if (languages.length > 0 && !languages.some(({ name }) => name === language)) {
       throw new SandboxError(
         'invalid',
-        `${input.language} is not installed where sandboxes run; there is ${languages.map(({ name }) => name).join(', ')}`,
+        `${language} is not installed where sandboxes run; there is ${languages.map(({ name }) => name).join(', ')}`,
       );
     }
-    const result = await this.#inSandbox(input, signal, (handle) => this.#program(handle, input, signal));
-    return { ...commandOutput(result, input.timeout), isolation: this.#sandboxes.backend.describe().isolation };
+    const { backend } = this.#sandboxes;
+    const program = { language, code, timeoutMs: timeout * 1000, signal };
+    const run = await this.#inSandbox(input, signal, (handle) => runProgram(backend, handle, program));
+    const output = {
+      ...commandOutput(run.products === undefined ? noted(run.result, FILES_UNKNOWN) : run.result, timeout),
+      duration_ms: Math.round(run.durationMs),
+      files: [...(run.products ?? [])],
+      isolation: backend.describe().isolation,
+    };
+    return { output, content: run.content };
   }
 
   async #inSandbox<T>(input: Input<'run_code'>, signal: AbortSignal, act: (handle: string) => Promise<T>): Promise<T> {
@@ -144,18 +154,6 @@ export class Calls {
       // it may have ended by itself
       if (name === undefined) await this.#sandboxes.backend.delete(handle).catch(() => {});
     }
-  }
-
-  async #program(handle: string, { language, code, timeout }: Input<'run_code'>, signal: AbortSignal): Promise<CommandResult> {
-    const { backend } = this.#sandboxes;
-    const { program, extension } = runners[language];
-    const path = `${WORKSPACE}/.program-${randomBytes(4).toString('hex')}.${extension}`;
-    const bytes = decodeContent(code, false, backend.describe().limits.fileBytes);
-    const timeoutMs = timeout * 1000;
-    await backend.writeFile(handle, { path, timeoutMs, signal }, bytes);
-    const result = await backend.execute(handle, { command: `${program} ${path}; code=$?; rm -f ${path}; exit $code`, timeoutMs, signal });
-    if (result.timedOut) await backend.execute(handle, { command: `rm -f ${path}`, timeoutMs: TIDY_TIMEOUT_MS, signal }).catch(() => {});
-    return result;
   }
 
   #create(
@@ -181,4 +179,8 @@ export class Calls {
 
 function commandOutput(result: CommandResult, timeoutSeconds: number): Output<'execute_command'> {
   return { exit_code: result.exitCode, ...printed(result, timeoutSeconds), timed_out: result.timedOut };
+}
+
+function noted(result: CommandResult, note: string): CommandResult {
+  return { ...result, note: result.note === undefined ? note : `${result.note}; ${note}` };
 }

@@ -1,4 +1,4 @@
-import { McpServer, type CallToolResult } from '@modelcontextprotocol/server';
+import { McpServer, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/server';
 import type { Log } from '../../lib/log.ts';
 import type { McpCall } from '../../lib/mcp-http/host.ts';
 import { version } from '../../lib/version.ts';
@@ -34,17 +34,26 @@ export function createSandboxServer({ sandboxes, placement, log }: SandboxServer
   server.registerTool('file_exists', tools.file_exists, (input, { mcpReq }) => answer(() => calls.exists(input, mcpReq.signal)));
   server.registerTool('get_sandbox_status', tools.get_sandbox_status, (input) => answer(() => calls.status(input)));
   server.registerTool('get_sandbox_config', tools.get_sandbox_config, () => answer(async () => calls.config()));
-  server.registerTool('run_code', tools.run_code, (input, { mcpReq }) => answer(() => calls.runCode(input, mcpReq.signal)));
+  server.registerTool('run_code', tools.run_code, (input, { mcpReq }) =>
+    answer(async (show) => {
+      const { output, content } = await calls.runCode(input, mcpReq.signal);
+      show(content);
+      return output;
+    }),
+  );
   return server;
 }
 
-/** A tool's result: what it gave, as an object and as the same in JSON; or its failure, in words that begin with the error's code. */
-function answering(log: Log): (act: () => Promise<Record<string, unknown> | void>) => Promise<CallToolResult> {
+type Act = (show: (more: readonly ContentBlock[]) => void) => Promise<Record<string, unknown> | void>;
+
+/** A tool's result: what it gave, as an object and as the same in JSON, and what it shows beside; or its failure, in words that begin with the error's code. */
+function answering(log: Log): (act: Act) => Promise<CallToolResult> {
   return async (act) => {
+    const shown: ContentBlock[] = [];
     try {
-      const structuredContent = await act();
+      const structuredContent = await act((more) => void shown.push(...more));
       if (structuredContent === undefined) return { content: [{ type: 'text', text: 'done' }] };
-      return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+      return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }, ...shown], structuredContent };
     } catch (error) {
       if (error instanceof SandboxError) return failure(error.code, error.message);
       log.error({ err: error }, 'a tool failed in a way it should not');

@@ -59,6 +59,12 @@ export const tools = {
       ...inSandbox,
       command: z.string().min(1).describe('a command line: pipes, redirections, && and variables work'),
       timeout,
+      cwd: path.optional().describe('where it starts; absolute, or relative to /workspace'),
+      env: z
+        .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
+        .optional()
+        .describe('variables for this command'),
+      stdin: z.string().optional().describe('what it reads as standard input; nothing when left out'),
     }),
     outputSchema: z.object(commandOutput),
     annotations: changes,
@@ -137,15 +143,22 @@ export const tools = {
   },
   run_code: {
     description:
-      'Runs a Python, JavaScript or bash program and returns what it prints: in a fresh sandbox that is removed afterwards, or in one of create_sandbox, starting in its /workspace.',
+      'Runs a Python, JavaScript, TypeScript or bash program and returns what it prints: in a fresh sandbox that is removed afterwards, or in one of create_sandbox, starting in its /workspace. Pictures (PNG, JPEG, GIF, WebP) and tables (CSV, TSV) that it writes to files there are returned too, when they are small; other files are named.',
     inputSchema: z.object({
-      language: z.enum(['python', 'javascript', 'bash']),
+      language: z.enum(['python', 'javascript', 'typescript', 'bash']),
       code: z.string().min(1).describe('the whole program'),
       sandbox_claim_name: claimName.optional(),
       namespace,
       timeout,
     }),
-    outputSchema: z.object({ ...commandOutput, isolation: z.string() }),
+    outputSchema: z.object({
+      ...commandOutput,
+      duration_ms: count,
+      files: z
+        .array(z.object({ path: z.string().describe('relative to /workspace'), size: count.describe('bytes') }))
+        .describe('what the program made or changed in /workspace, at most 100 files'),
+      isolation: z.string(),
+    }),
     annotations: changes,
   },
 } as const;

@@ -32,7 +32,16 @@ export function readNothing(url: string): Errand {
 const fibonacci = 'def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n\n\nprint(fib(15))  # 漢字, 😀\n';
 const ran = { exit_code: 0, stdout: '610\n', stderr: '', timed_out: false };
 
-export const runFibonacci = gives('run_code', { language: 'python', code: fibonacci }, { ...ran, isolation: expect.any(String) });
+export const runFibonacci = gives(
+  'run_code',
+  { language: 'python', code: fibonacci },
+  {
+    ...ran,
+    duration_ms: expect.any(Number),
+    files: [],
+    isolation: expect.any(String),
+  },
+);
 
 export const sandboxTools = [
   'create_sandbox',

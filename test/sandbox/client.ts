@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type ContentBlock } from '@modelcontextprotocol/client';
 import { serverEnvironment } from '../mcp-http/server-process.ts';
 
 export interface RunningServer {
@@ -60,7 +60,8 @@ export async function startSandboxServer(env: Record<string, string>, { uid }: {
 export interface Answer {
   /** the structured result; empty when it failed */
   readonly given: Record<string, unknown>;
-  /** all text */
+  readonly content: readonly ContentBlock[];
+  /** all text in it */
   readonly text: string;
   readonly failed: boolean;
 }
@@ -84,7 +85,12 @@ export class Caller {
   async call(name: string, input: Record<string, unknown> = {}, signal?: AbortSignal): Promise<Answer> {
     const result = await this.#client.callTool({ name, arguments: input }, { ...(signal !== undefined && { signal }), timeout: 120_000 });
     const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
-    return { given: (result.structuredContent ?? {}) as Record<string, unknown>, text, failed: result.isError === true };
+    return {
+      given: (result.structuredContent ?? {}) as Record<string, unknown>,
+      content: result.content,
+      text,
+      failed: result.isError === true,
+    };
   }
 
   async create(input: Record<string, unknown> = {}): Promise<string> {

@@ -43,13 +43,62 @@ forEachIsolation('the sandbox server', (isolation) => {
   test('run_code runs a program of each language in a fresh sandbox and says what held it', async () => {
     const fibonacci = {
       python: 'def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\nprint(fib(15))',
+      typescript: 'const fib = (n: number): number => (n < 2 ? n : fib(n - 1) + fib(n - 2));\nconsole.log(fib(15));',
       javascript: 'const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2));\nconsole.log(fib(await Promise.resolve(15)));',
       bash: 'fib() { if (( $1 < 2 )); then echo $1; else echo $(( $(fib $(( $1 - 1 ))) + $(fib $(( $1 - 2 ))) )); fi; }\necho $(( $(fib 6) * 76 + 2 ))',
     };
     for (const [language, code] of Object.entries(fibonacci)) {
       const { given } = await ann.call('run_code', { language, code });
-      expect(given).toEqual({ stdout: '610\n', stderr: '', exit_code: 0, timed_out: false, isolation });
+      const duration = expect.any(Number);
+      expect(given).toEqual({ stdout: '610\n', stderr: '', exit_code: 0, timed_out: false, duration_ms: duration, files: [], isolation });
     }
+  });
+
+  test('run_code names the files that a program made or changed, and shows small pictures and tables', async () => {
+    const name = await ann.create();
+    const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    for (const path of ['before.txt', 'changed.txt']) await ann.call('upload_file', { sandbox_claim_name: name, path, content: 'old' });
+    const code = [
+      'import base64, os, sys',
+      `open("chart.png", "wb").write(base64.b64decode("${png}"))`,
+      'open("table.csv", "w").write("a,b\\n1,2\\n")',
+      'os.makedirs("out", exist_ok=True); open("out/notes.txt", "w").write("x" * 10)',
+      'open("changed.txt", "w").write("new"); open("fake.png", "w").write("no picture"); open(".hidden", "w")',
+      'print("said", file=sys.stderr); sys.exit(3)',
+    ].join('\n');
+    const { given, content } = await ann.call('run_code', { sandbox_claim_name: name, language: 'python', code });
+    expect(given).toMatchObject({ exit_code: 3, stdout: '', stderr: 'said\n' });
+    expect(given['files']).toEqual([
+      { path: 'changed.txt', size: 3 },
+      { path: 'chart.png', size: Buffer.from(png, 'base64').length },
+      { path: 'fake.png', size: 10 },
+      { path: 'out/notes.txt', size: 10 },
+      { path: 'table.csv', size: 8 },
+    ]);
+    expect(content.slice(1)).toEqual([
+      { type: 'image', data: png, mimeType: 'image/png' },
+      { type: 'text', text: 'table.csv:\na,b\n1,2\n' },
+    ]);
+    const killed = 'echo x > made; while :; do :; done';
+    const { given: late } = await ann.call('run_code', { sandbox_claim_name: name, language: 'bash', code: killed, timeout: 1 });
+    expect(late).toMatchObject({ timed_out: true, files: [{ path: 'made', size: 2 }] });
+    const flood = 'echo x > again; head -c 600000 /dev/zero | tr "\\0" x >&2';
+    const { given: loud } = await ann.call('run_code', { sandbox_claim_name: name, language: 'bash', code: flood });
+    expect(loud).toMatchObject({ exit_code: 0, files: [] });
+    expect(String(loud['stderr'])).toContain('which files it made is not known');
+    await ann.call('delete_sandbox', { sandbox_claim_name: name });
+  });
+
+  test('a command runs where, with what and on what it was told', async () => {
+    const name = await ann.create();
+    const command = 'pwd; echo "$WHO"; cat; ls -A /workspace';
+    const around = { cwd: '/tmp', env: { WHO: "it's me" }, stdin: 'one\ntwo\n' };
+    const { given } = await ann.call('execute_command', { sandbox_claim_name: name, command, ...around });
+    expect(given).toMatchObject({ exit_code: 0, stdout: "/tmp\nit's me\none\ntwo\n", stderr: '' });
+    const nowhere = await ann.call('execute_command', { sandbox_claim_name: name, command: 'echo ran', cwd: 'nowhere' });
+    expect(nowhere.given).toMatchObject({ exit_code: 1, stdout: '' });
+    expect(nowhere.given['stderr']).toContain('nowhere');
+    await ann.call('delete_sandbox', { sandbox_claim_name: name });
   });
 
   test('run_code in a sandbox sees its files and leaves nothing of itself behind, also when it is killed', async () => {

@@ -18,6 +18,7 @@ test('an inside that is as it should be holds, with the languages found there', 
     languages: [
       { name: 'python', version: '3.11.2' },
       { name: 'javascript', version: '26.12.1' },
+      { name: 'typescript', version: '26.12.1' },
       { name: 'bash', version: '5.2.15(1)-release' },
     ],
   });
@@ -25,7 +26,18 @@ test('an inside that is as it should be holds, with the languages found there', 
 
 test('a machine without Python still has sandboxes', () => {
   const check = judgeSelfCheck(good.map((line) => (line.startsWith('python') ? 'python=' : line)).join('\n'));
-  expect(check).toMatchObject({ holds: true, languages: [{ name: 'javascript' }, { name: 'bash' }] });
+  expect(check).toMatchObject({ holds: true, languages: [{ name: 'javascript' }, { name: 'typescript' }, { name: 'bash' }] });
+});
+
+test.each([
+  ['v22.17.1', false],
+  ['v22.18.0', true],
+  ['v23.5.0', false],
+  ['v23.6.0', true],
+  ['v26.0.0', true],
+])('whether TypeScript runs on Node %s: %s', (version, runs) => {
+  const check = judgeSelfCheck(good.map((line) => (line.startsWith('javascript') ? `javascript=${version}` : line)).join('\n'));
+  expect(check.holds && check.languages.some(({ name }) => name === 'typescript')).toBe(runs);
 });
 
 test.each([
