@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SandboxError, type CommandResult, type FileAccess, type Placement, type SandboxInfo } from './backend.ts';
 import { decodeContent, encodeContent, printed } from './contents.ts';
+import { matchesIn, move, newDirectory, removal, requireDone, search } from './file-commands.ts';
 import type { Shown } from './products.ts';
 import { runProgram } from './programs.ts';
 import type { Sandboxes } from './sandboxes.ts';
@@ -81,6 +82,36 @@ export class Calls {
   async exists(input: Input<'file_exists'>, signal: AbortSignal): Promise<Output<'file_exists'>> {
     const access = await this.#file(input, signal);
     return { exists: await this.#sandboxes.backend.fileExists(input.sandbox_claim_name, access) };
+  }
+
+  async remove(input: Input<'delete_file'>, signal: AbortSignal): Promise<void> {
+    await this.#inShell(input, removal(input.path, input.recursive), signal);
+  }
+
+  async move(input: Input<'move_file'>, signal: AbortSignal): Promise<void> {
+    await this.#inShell(input, move(input.path, input.to, input.overwrite), signal);
+  }
+
+  async makeDirectory(input: Input<'make_directory'>, signal: AbortSignal): Promise<void> {
+    await this.#inShell(input, newDirectory(input.path), signal);
+  }
+
+  async search(input: Input<'search_files'>, signal: AbortSignal): Promise<Output<'search_files'>> {
+    const { stdout, dropped } = await this.#inShell(input, search(input), signal);
+    const found = matchesIn(stdout);
+    return { matches: found.slice(0, input.max_matches), truncated: found.length > input.max_matches || dropped.stdout > 0 };
+  }
+
+  async sandboxes(): Promise<Output<'list_sandboxes'>> {
+    const sandboxes = await this.#sandboxes.list(this.#principal);
+    return {
+      sandboxes: sandboxes.map(({ handle, state, lifetime }) => ({
+        sandbox_claim_name: handle,
+        ready: state === 'ready',
+        created_time: new Date(lifetime.createdAt).toISOString(),
+        shutdown_time: new Date(lifetime.shutdownAt).toISOString(),
+      })),
+    };
   }
 
   async status({ sandbox_claim_name: name }: Input<'get_sandbox_status'>): Promise<Output<'get_sandbox_status'>> {
@@ -168,6 +199,15 @@ export class Calls {
       idempotencyKey: input.idempotency_key,
     };
     return this.#sandboxes.create(this.#principal, wish, signal);
+  }
+
+  /** @throws SandboxError when the shell could not do it */
+  async #inShell(input: Input<'file_exists'>, line: string, signal: AbortSignal): Promise<CommandResult> {
+    const command = commandIn(line, {});
+    const { timeoutMs } = await this.#file(input, signal);
+    const result = await this.#sandboxes.backend.execute(input.sandbox_claim_name, { command, timeoutMs, signal });
+    requireDone(result, input.path);
+    return result;
   }
 
   async #file({ sandbox_claim_name: name, path, timeout }: Input<'file_exists'>, signal: AbortSignal): Promise<FileAccess> {

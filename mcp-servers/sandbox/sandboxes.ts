@@ -86,6 +86,13 @@ export class Sandboxes {
     return info?.owner === this.#handles.owner(principal) ? info : undefined;
   }
 
+  /** A caller's own sandboxes that have not ended, the oldest first. */
+  async list(principal: string): Promise<readonly SandboxInfo[]> {
+    const owner = this.#handles.owner(principal);
+    const own = (await this.backend.list()).filter((info) => info.owner === owner);
+    return own.toSorted((a, b) => a.lifetime.createdAt - b.lifetime.createdAt);
+  }
+
   async #own(principal: string, handle: string): Promise<SandboxInfo> {
     const info = await this.find(principal, handle);
     if (info !== undefined) return info;

@@ -32,6 +32,13 @@ export function createSandboxServer({ sandboxes, placement, log }: SandboxServer
   server.registerTool('download_file', tools.download_file, (input, { mcpReq }) => answer(() => calls.download(input, mcpReq.signal)));
   server.registerTool('list_files', tools.list_files, (input, { mcpReq }) => answer(() => calls.list(input, mcpReq.signal)));
   server.registerTool('file_exists', tools.file_exists, (input, { mcpReq }) => answer(() => calls.exists(input, mcpReq.signal)));
+  server.registerTool('delete_file', tools.delete_file, (input, { mcpReq }) => answer(() => calls.remove(input, mcpReq.signal)));
+  server.registerTool('move_file', tools.move_file, (input, { mcpReq }) => answer(() => calls.move(input, mcpReq.signal)));
+  server.registerTool('make_directory', tools.make_directory, (input, { mcpReq }) =>
+    answer(() => calls.makeDirectory(input, mcpReq.signal)),
+  );
+  server.registerTool('search_files', tools.search_files, (input, { mcpReq }) => answer(() => calls.search(input, mcpReq.signal)));
+  server.registerTool('list_sandboxes', tools.list_sandboxes, () => answer(() => calls.sandboxes()));
   server.registerTool('get_sandbox_status', tools.get_sandbox_status, (input) => answer(() => calls.status(input)));
   server.registerTool('get_sandbox_config', tools.get_sandbox_config, () => answer(async () => calls.config()));
   server.registerTool('run_code', tools.run_code, (input, { mcpReq }) =>

@@ -1,6 +1,6 @@
 /**
  * The tools as clients see them: those of agent-sandbox's MCP server (kubernetes-sigs/agent-sandbox, clients/integrations/mcp-server) with
- * its names, types and defaults, where placement may be left out and outputs may say more; get_sandbox_config and run_code are ours.
+ * its names, types and defaults, where placement may be left out and outputs may say more; the others are ours.
  */
 import { z } from 'zod';
 
@@ -115,6 +115,63 @@ export const tools = {
     outputSchema: z.object({ exists: z.boolean() }),
     annotations: reads,
   },
+  delete_file: {
+    description: 'Removes a file, a link or a directory of a sandbox.',
+    inputSchema: z.object({
+      ...inSandbox,
+      path,
+      recursive: z.boolean().default(false).describe('true removes a directory with all that is in it'),
+      timeout,
+    }),
+    annotations: changes,
+  },
+  move_file: {
+    description: 'Moves or renames a file or directory of a sandbox. Missing directories are made.',
+    inputSchema: z.object({
+      ...inSandbox,
+      path,
+      to: path.describe('its new path, not the directory that it goes into'),
+      overwrite: z.boolean().default(false).describe('true replaces a file that is there'),
+      timeout,
+    }),
+    annotations: changes,
+  },
+  make_directory: {
+    description: 'Makes a directory in a sandbox, and those above it.',
+    inputSchema: z.object({ ...inSandbox, path, timeout }),
+    annotations: { ...adds, idempotentHint: true },
+  },
+  search_files: {
+    description: 'Finds lines in the text files of a directory of a sandbox and of those below it.',
+    inputSchema: z.object({
+      ...inSandbox,
+      pattern: z.string().min(1).max(1000).describe('a POSIX extended regular expression'),
+      path: path.default('.'),
+      include: z.string().min(1).max(255).optional().describe('only files whose name fits, for example *.py'),
+      max_matches: z.int().gt(0).lte(1000).default(100),
+      timeout,
+    }),
+    outputSchema: z.object({
+      matches: z.array(z.object({ path: z.string(), line: count, text: z.string() })),
+      truncated: z.boolean().describe('there are more'),
+    }),
+    annotations: reads,
+  },
+  list_sandboxes: {
+    description: "Lists the caller's own sandboxes that have not ended.",
+    inputSchema: z.object({}),
+    outputSchema: z.object({
+      sandboxes: z.array(
+        z.object({
+          sandbox_claim_name: z.string(),
+          ready: z.boolean(),
+          created_time: z.string().describe('RFC 3339'),
+          shutdown_time: z.string().describe('when it is removed unless it is used before; RFC 3339'),
+        }),
+      ),
+    }),
+    annotations: reads,
+  },
   get_sandbox_status: {
     description: 'Tells whether a sandbox can be used and until when, or why not.',
     inputSchema: z.object(inSandbox),
@@ -165,4 +222,6 @@ export const tools = {
 
 export type ToolName = keyof typeof tools;
 export type Input<Tool extends ToolName> = z.output<(typeof tools)[Tool]['inputSchema']>;
-export type Output<Tool extends Exclude<ToolName, 'delete_sandbox'>> = z.output<(typeof tools)[Tool]['outputSchema']>;
+export type Output<Tool extends Exclude<ToolName, 'delete_sandbox' | 'delete_file' | 'move_file' | 'make_directory'>> = z.output<
+  (typeof tools)[Tool]['outputSchema']
+>;

@@ -30,6 +30,7 @@ export function readNothing(url: string): Errand {
 }
 
 const fibonacci = 'def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n\n\nprint(fib(15))  # 漢字, 😀\n';
+const shownLine = 'print(fib(15))  # 漢字, 😀';
 const ran = { exit_code: 0, stdout: '610\n', stderr: '', timed_out: false };
 
 export const runFibonacci = gives(
@@ -45,6 +46,7 @@ export const runFibonacci = gives(
 
 export const sandboxTools = [
   'create_sandbox',
+  'delete_file',
   'delete_sandbox',
   'download_file',
   'execute_command',
@@ -52,7 +54,11 @@ export const sandboxTools = [
   'get_sandbox_config',
   'get_sandbox_status',
   'list_files',
+  'list_sandboxes',
+  'make_directory',
+  'move_file',
   'run_code',
+  'search_files',
   'upload_file',
 ];
 
@@ -77,6 +83,11 @@ export function useSandbox(key: string, name: string): readonly Errand[] {
     gives('file_exists', { ...own, path: 'nothing' }, { exists: false }),
     gives('list_files', { ...own, path: '.' }, { entries: [file], total_entries: 1, truncated: false }),
     gives('download_file', { ...own, path: 'fib.py' }, { content: fibonacci, bytes_read: size }),
+    gives('search_files', { ...own, pattern: '^print' }, { matches: [{ path: './fib.py', line: 5, text: shownLine }], truncated: false }),
+    errand('make_directory', { ...own, path: 'kept' }, { text: 'done' }),
+    errand('move_file', { ...own, path: 'fib.py', to: 'kept/fib.py' }, { text: 'done' }),
+    errand('delete_file', { ...own, path: 'kept', recursive: true }, { text: 'done' }),
+    gives('list_sandboxes', {}, { sandboxes: expect.arrayContaining([expect.objectContaining({ ...own, ready: true })]) }),
     errand('delete_sandbox', own, { text: 'done' }),
     errand('execute_command', { ...own, command: 'id' }, { isError: true, text: expect.stringMatching(/^ended: .*create_sandbox/) }),
   ];

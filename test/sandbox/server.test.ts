@@ -217,6 +217,39 @@ forEachIsolation('the sandbox server', (isolation) => {
     await ann.call('delete_sandbox', { sandbox_claim_name: name });
   });
 
+  test('files are searched, moved, removed; directories made; refusals say what to do', async () => {
+    const name = await ann.create();
+    const at = (path: string, more = {}) => ({ sandbox_claim_name: name, path, ...more });
+    for (const path of ['a/one.py', 'a/two.md']) await ann.call('upload_file', at(path, { content: 'needle\nhay\n' }));
+    const { given } = await ann.call('search_files', at('a', { pattern: 'nee+dle', include: '*.py' }));
+    expect(given).toEqual({ matches: [{ path: 'a/one.py', line: 1, text: 'needle' }], truncated: false });
+    expect((await ann.call('search_files', at('.', { pattern: 'hay', max_matches: 1 }))).given).toMatchObject({ truncated: true });
+    await ann.call('make_directory', at('b/c'));
+    const done = [await ann.call('move_file', at('a/one.py', { to: 'b/c/one.py' })), await ann.call('delete_file', at('b/c/one.py'))];
+    expect(done.map(({ text }) => text)).toEqual(['done', 'done']);
+    for (const [tool, input, refusal] of [
+      ['delete_file', at('a'), /^wrong-kind: a: .*recursive=true/],
+      ['delete_file', at('gone'), /^no-such-file: gone: /],
+      ['delete_file', at('/etc/hostname'), /^(denied|no-such-file): /],
+      ['move_file', at('a/two.md', { to: 'b' }), /^wrong-kind: .*overwrite=true/],
+      ['make_directory', at('/usr/new'), /^denied: /],
+      ['search_files', at('.', { pattern: '(' }), /^invalid: .*[Uu]nmatched/],
+    ] as const) {
+      const { failed, text } = await ann.call(tool, input);
+      expect({ failed, text }).toEqual({ failed: true, text: expect.stringMatching(refusal) });
+    }
+    await ann.call('delete_sandbox', { sandbox_claim_name: name });
+  });
+
+  test('each caller is listed his own sandboxes', async () => {
+    const name = await ann.create();
+    const listed = async (caller: Caller) => (await caller.call('list_sandboxes')).given['sandboxes'] as Record<string, unknown>[];
+    expect((await listed(ann)).map((one) => [one['sandbox_claim_name'], one['ready']])).toEqual([[name, true]]);
+    expect(await listed(bob)).toEqual([]);
+    await ann.call('delete_sandbox', { sandbox_claim_name: name });
+    expect(await listed(ann)).toEqual([]);
+  });
+
   test('a caller who hangs up ends what he started', async () => {
     const name = await ann.create();
     const leaving = new AbortController();
