@@ -70,12 +70,16 @@ export interface SandboxInfo {
   readonly message: string;
 }
 
+/** Told of what a command prints when it prints it, in its order, up to the limit of output. */
+export type OnOutput = (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void;
+
 export interface Command {
   /** for bash, or sh where there is none */
   readonly command: string;
   readonly timeoutMs: number;
   /** ends the command and everything it started */
   readonly signal: AbortSignal;
+  readonly onOutput?: OnOutput | undefined;
 }
 
 export interface CommandResult {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { SandboxError, type CommandResult, type FileAccess, type Placement, type SandboxInfo } from './backend.ts';
+import { SandboxError, type Command, type CommandResult, type FileAccess, type Placement, type SandboxInfo } from './backend.ts';
 import { decodeContent, encodeContent, printed } from './contents.ts';
 import { matchesIn, move, newDirectory, removal, requireDone, search } from './file-commands.ts';
 import type { Shown } from './products.ts';
@@ -15,6 +15,9 @@ const FRESH_READY_SECONDS = 60;
 /** A kernel takes no argument beyond 128 KiB, and the command is one. */
 const MAX_COMMAND_BYTES = 120_000;
 const FILES_UNKNOWN = 'which files it made is not known: list_files tells';
+
+/** What becomes of a command while it runs. */
+export type Watching = Pick<Command, 'signal' | 'onOutput'>;
 
 /** What run_code gives, and the pictures and tables that it shows beside. */
 interface CodeOutcome {
@@ -43,7 +46,7 @@ export class Calls {
     await this.#sandboxes.delete(this.#principal, name);
   }
 
-  async execute(input: Input<'execute_command'>, signal: AbortSignal): Promise<Output<'execute_command'>> {
+  async execute(input: Input<'execute_command'>, { signal, onOutput }: Watching): Promise<Output<'execute_command'>> {
     const { sandbox_claim_name: name, timeout, cwd, env, stdin } = input;
     const path = stdin === undefined ? undefined : `${WORKSPACE}/.stdin-${randomBytes(4).toString('hex')}`;
     const command = commandIn(input.command, { cwd, env, stdin: path });
@@ -55,7 +58,7 @@ export class Calls {
     const timeoutMs = timeout * 1000;
     await this.#sandboxes.use(this.#principal, name, timeoutMs);
     if (path !== undefined) await backend.writeFile(name, { path, timeoutMs, signal }, content);
-    const result = await backend.execute(name, { command, timeoutMs, signal });
+    const result = await backend.execute(name, { command, timeoutMs, signal, onOutput });
     return commandOutput(result, timeout);
   }
 
@@ -152,7 +155,7 @@ export class Calls {
     };
   }
 
-  async runCode(input: Input<'run_code'>, signal: AbortSignal): Promise<CodeOutcome> {
+  async runCode(input: Input<'run_code'>, watching: Watching): Promise<CodeOutcome> {
     const { language, code, timeout } = input;
     const { languages } = this.#sandboxes.backend.describe();
     // before it is ready the backend knows of no language; creating a sandbox waits for it or says why there is none
@@ -163,8 +166,8 @@ export class Calls {
       );
     }
     const { backend } = this.#sandboxes;
-    const program = { language, code, timeoutMs: timeout * 1000, signal };
-    const run = await this.#inSandbox(input, signal, (handle) => runProgram(backend, handle, program));
+    const program = { language, code, timeoutMs: timeout * 1000, ...watching };
+    const run = await this.#inSandbox(input, watching.signal, (handle) => runProgram(backend, handle, program));
     const output = {
       ...commandOutput(run.products === undefined ? noted(run.result, FILES_UNKNOWN) : run.result, timeout),
       duration_ms: Math.round(run.durationMs),

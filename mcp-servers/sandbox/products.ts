@@ -1,3 +1,4 @@
+import type { OnOutput } from './backend.ts';
 import { quoted } from './shell.ts';
 
 /** A file that a program made or changed. */
@@ -39,6 +40,18 @@ export function takeListing(
   if (end === -1) return undefined;
   const products = productsIn(bytes.subarray(start + bound.length, end).toString());
   return { rest: Buffer.concat([bytes.subarray(0, start), bytes.subarray(end + bound.length)]), products };
+}
+
+/** Passes on what a command prints until the list begins. */
+export function withoutListing(onOutput: OnOutput, { nonce }: Listing): OnOutput {
+  const bound = Buffer.from(`\0${nonce}`);
+  let listing = false;
+  return (stream, chunk) => {
+    if (stream === 'stdout') return onOutput(stream, chunk);
+    const start = Buffer.from(chunk).indexOf(bound);
+    if (!listing) onOutput(stream, start === -1 ? chunk : chunk.subarray(0, start));
+    listing ||= start !== -1;
+  };
 }
 
 /** The last entry may be cut off; so may the first be somebody's joke. */

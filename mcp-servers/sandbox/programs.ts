@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { SandboxError, type CommandResult, type SandboxBackend } from './backend.ts';
+import { SandboxError, type Command, type CommandResult, type SandboxBackend } from './backend.ts';
 import { decodeContent } from './contents.ts';
-import { listingCommand, shown, shownOf, takeListing, type Listing, type Product, type Shown } from './products.ts';
+import { listingCommand, shown, shownOf, takeListing, withoutListing, type Listing, type Product, type Shown } from './products.ts';
 import { WORKSPACE } from './shell.ts';
 
 export type Language = 'python' | 'javascript' | 'typescript' | 'bash';
@@ -23,11 +23,9 @@ const runners: Readonly<Record<Language, Runner>> = {
 /** To look at what a program made and to remove it, after it was killed. */
 const TIDY_TIMEOUT_MS = 2_000;
 
-export interface Program {
+export interface Program extends Omit<Command, 'command'> {
   readonly language: Language;
   readonly code: string;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
 }
 
 export interface ProgramRun {
@@ -42,7 +40,7 @@ export interface ProgramRun {
 
 /** Runs a program in a sandbox and leaves nothing there but what the program made. @throws what the backend throws */
 export async function runProgram(backend: SandboxBackend, handle: string, program: Program): Promise<ProgramRun> {
-  const { language, code, timeoutMs, signal } = program;
+  const { language, code, timeoutMs, signal, onOutput } = program;
   const runner = runners[language];
   const mark = `${WORKSPACE}/.program-${randomBytes(4).toString('hex')}.${runner.extension}`;
   const listing: Listing = { mark, nonce: randomBytes(16).toString('hex') };
@@ -50,7 +48,7 @@ export async function runProgram(backend: SandboxBackend, handle: string, progra
   await backend.writeFile(handle, { path: mark, timeoutMs, signal }, bytes);
   const command = `${runner.program} ${mark}; code=$?; ${listingCommand(listing)} >&2; rm -f ${mark}; exit $code`;
   const began = performance.now();
-  const result = await backend.execute(handle, { command, timeoutMs, signal });
+  const result = await backend.execute(handle, { command, timeoutMs, signal, onOutput: onOutput && withoutListing(onOutput, listing) });
   const durationMs = performance.now() - began;
   const taken = takeListing(result.stderr, listing);
   const products = taken?.products ?? (result.timedOut ? await lookAfterwards(backend, handle, { listing, signal }) : undefined);

@@ -1,9 +1,10 @@
-import { McpServer, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/server';
+import { McpServer, type CallToolResult, type ContentBlock, type ServerContext } from '@modelcontextprotocol/server';
 import type { Log } from '../../lib/log.ts';
 import type { McpCall } from '../../lib/mcp-http/host.ts';
 import { version } from '../../lib/version.ts';
 import { SandboxError, type Placement } from './backend.ts';
-import { Calls } from './calls.ts';
+import { Calls, type Watching } from './calls.ts';
+import { reporterFor } from './progress.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import { tools } from './tools.ts';
 
@@ -27,7 +28,9 @@ export function createSandboxServer({ sandboxes, placement, log }: SandboxServer
   const answer = answering(log);
   server.registerTool('create_sandbox', tools.create_sandbox, (input, { mcpReq }) => answer(() => calls.create(input, mcpReq.signal)));
   server.registerTool('delete_sandbox', tools.delete_sandbox, (input) => answer(() => calls.delete(input)));
-  server.registerTool('execute_command', tools.execute_command, (input, { mcpReq }) => answer(() => calls.execute(input, mcpReq.signal)));
+  server.registerTool('execute_command', tools.execute_command, (input, context) =>
+    answer(() => watched(context, (watching) => calls.execute(input, watching))),
+  );
   server.registerTool('upload_file', tools.upload_file, (input, { mcpReq }) => answer(() => calls.upload(input, mcpReq.signal)));
   server.registerTool('download_file', tools.download_file, (input, { mcpReq }) => answer(() => calls.download(input, mcpReq.signal)));
   server.registerTool('list_files', tools.list_files, (input, { mcpReq }) => answer(() => calls.list(input, mcpReq.signal)));
@@ -41,14 +44,24 @@ export function createSandboxServer({ sandboxes, placement, log }: SandboxServer
   server.registerTool('list_sandboxes', tools.list_sandboxes, () => answer(() => calls.sandboxes()));
   server.registerTool('get_sandbox_status', tools.get_sandbox_status, (input) => answer(() => calls.status(input)));
   server.registerTool('get_sandbox_config', tools.get_sandbox_config, () => answer(async () => calls.config()));
-  server.registerTool('run_code', tools.run_code, (input, { mcpReq }) =>
+  server.registerTool('run_code', tools.run_code, (input, context) =>
     answer(async (show) => {
-      const { output, content } = await calls.runCode(input, mcpReq.signal);
+      const { output, content } = await watched(context, (watching) => calls.runCode(input, watching));
       show(content);
       return output;
     }),
   );
   return server;
+}
+
+/** Runs what a client may follow by its progress. */
+async function watched<T>(context: ServerContext, act: (watching: Watching) => Promise<T>): Promise<T> {
+  const { onOutput, stop } = reporterFor(context);
+  try {
+    return await act({ signal: context.mcpReq.signal, onOutput });
+  } finally {
+    stop();
+  }
 }
 
 type Act = (show: (more: readonly ContentBlock[]) => void) => Promise<Record<string, unknown> | void>;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { Client, StreamableHTTPClientTransport, type ContentBlock } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type CallToolResult, type ContentBlock } from '@modelcontextprotocol/client';
 import { serverEnvironment } from '../mcp-http/server-process.ts';
 
 export interface RunningServer {
@@ -83,14 +83,12 @@ export class Caller {
   }
 
   async call(name: string, input: Record<string, unknown> = {}, signal?: AbortSignal): Promise<Answer> {
-    const result = await this.#client.callTool({ name, arguments: input }, { ...(signal !== undefined && { signal }), timeout: 120_000 });
-    const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
-    return {
-      given: (result.structuredContent ?? {}) as Record<string, unknown>,
-      content: result.content,
-      text,
-      failed: result.isError === true,
-    };
+    return answerOf(await this.#client.callTool({ name, arguments: input }, { ...(signal !== undefined && { signal }), timeout: 120_000 }));
+  }
+
+  /** A call whose progress is told. */
+  async follow(name: string, input: Record<string, unknown>, told: (message: string) => void): Promise<Answer> {
+    return answerOf(await this.#client.callTool({ name, arguments: input }, { onprogress: ({ message = '' }) => told(message) }));
   }
 
   async create(input: Record<string, unknown> = {}): Promise<string> {
@@ -109,4 +107,9 @@ export class Caller {
   close(): Promise<void> {
     return this.#client.close();
   }
+}
+
+function answerOf({ content, structuredContent, isError }: CallToolResult): Answer {
+  const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
+  return { given: (structuredContent ?? {}) as Record<string, unknown>, content, text, failed: isError === true };
 }

@@ -217,6 +217,23 @@ forEachIsolation('the sandbox server', (isolation) => {
     await ann.call('delete_sandbox', { sandbox_claim_name: name });
   });
 
+  test('a client that asked for progress reads what a command prints while it runs', async () => {
+    const name = await ann.create();
+    const told: string[] = [];
+    const slow = 'echo début; sleep 1; echo middle >&2; until [ -e go ]; do sleep 0.05; done; echo end';
+    const running = ann.follow('execute_command', { sandbox_claim_name: name, command: slow }, (message) => told.push(message));
+    await vi.waitUntil(() => told.join('').includes('middle'), patience);
+    await ann.call('upload_file', { sandbox_claim_name: name, path: 'go', content: '' });
+    expect((await running).given).toMatchObject({ exit_code: 0, stdout: 'début\nend\n', stderr: 'middle\n' });
+    expect(told.join('')).toMatch(/^début\nmiddle\n(end\n)?$/);
+    const program = { language: 'bash', code: 'echo made > file; echo said; sleep 1.2' };
+    const spoken: string[] = [];
+    const { given } = await ann.follow('run_code', program, (message) => spoken.push(message));
+    expect(given).toMatchObject({ stdout: 'said\n', stderr: '', files: [{ path: 'file', size: 5 }] });
+    expect(spoken.join('')).toBe('said\n');
+    await ann.call('delete_sandbox', { sandbox_claim_name: name });
+  });
+
   test('files are searched, moved, removed; directories made; refusals say what to do', async () => {
     const name = await ann.create();
     const at = (path: string, more = {}) => ({ sandbox_claim_name: name, path, ...more });

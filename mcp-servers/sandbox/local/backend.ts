@@ -106,10 +106,10 @@ export class LocalBackend implements SandboxBackend {
     await this.#end(this.#tenant(handle), 'it was deleted');
   }
 
-  async execute(handle: string, { command, timeoutMs, signal }: Command): Promise<CommandResult> {
+  async execute(handle: string, { command, timeoutMs, signal, onOutput }: Command): Promise<CommandResult> {
     const { outputBytes } = this.#settings;
     return this.#use(handle, undefined, async (cell) => {
-      const result = await cell.run(command, { timeoutMs, outputBytes, signal });
+      const result = await cell.run(command, { timeoutMs, outputBytes, signal, onOutput });
       if (signal.aborted) throw new SandboxError('cancelled', 'the caller left; the command was stopped');
       return result;
     });

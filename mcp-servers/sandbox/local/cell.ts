@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Bytes } from '../../../lib/bytes.ts';
 import type { Log } from '../../../lib/log.ts';
-import type { CommandResult } from '../backend.ts';
+import type { Command, CommandResult } from '../backend.ts';
 import type { Cgroup } from './cgroup.ts';
 import { Guest, GuestGone } from './guest.ts';
 import type { Launch } from './isolation.ts';
@@ -25,10 +25,8 @@ export interface CellOptions {
   readonly stopGraceMs?: number;
 }
 
-export interface RunOptions {
-  readonly timeoutMs: number;
+export interface RunOptions extends Omit<Command, 'command'> {
   readonly outputBytes: number;
-  readonly signal: AbortSignal;
 }
 
 type StopReason = 'timeout' | 'cancelled' | 'memory';
@@ -58,12 +56,13 @@ export class Cell {
    * Runs one command and everything it starts until it ends or is stopped.
    * @throws GuestGone when the sandbox ended meanwhile; GuestFault when the command could not be started
    */
-  async run(command: string, { timeoutMs, outputBytes, signal }: RunOptions): Promise<CommandResult> {
+  async run(command: string, { timeoutMs, outputBytes, signal, onOutput }: RunOptions): Promise<CommandResult> {
     const output = { stdout: new Bytes(), stderr: new Bytes() };
     const killsBefore = this.#outOfMemoryKills;
     const { id, end } = this.guest.ask('run', { command, outputBytes }, (stream, data) => {
       output[stream].add(data);
-      if (output[stream].length > outputBytes) this.guest.kill('its agent sent more output than was asked for');
+      if (output[stream].length > outputBytes) return this.guest.kill('its agent sent more output than was asked for');
+      onOutput?.(stream, data);
     });
     const stopping = this.#stoppable(id, { timeoutMs, signal });
     const reason = () => stopping.reason ?? (this.#outOfMemoryKills > killsBefore ? 'memory' : undefined);
