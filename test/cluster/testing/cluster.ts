@@ -53,6 +53,7 @@ const collections: Readonly<Record<string, string>> = {
   Role: 'roles',
   RoleBinding: 'rolebindings',
   NetworkPolicy: 'networkpolicies',
+  PersistentVolume: 'persistentvolumes',
   PersistentVolumeClaim: 'persistentvolumeclaims',
 };
 
@@ -153,7 +154,7 @@ export const make = (...targets: readonly string[]): Promise<string> =>
 export const control = (...args: readonly string[]): Promise<string> => run(join(import.meta.dirname, '..', 'cluster'), args);
 
 export interface Patience {
-  /** @default 60,000 */
+  /** @default 120,000: the machine may be slow, and busy with others */
   readonly timeoutMs?: number;
   /** @default 200 */
   readonly everyMs?: number;
@@ -164,7 +165,7 @@ export interface Patience {
  * @throws Error naming what was waited for, with what was seen, or the error of, the last look
  */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined | false>, patience: Patience = {}): Promise<T> {
-  const { timeoutMs = 60_000, everyMs = 200 } = patience;
+  const { timeoutMs = 120_000, everyMs = 200 } = patience;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     let seen: unknown;

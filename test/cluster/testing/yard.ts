@@ -136,10 +136,14 @@ export async function clear(): Promise<void> {
   const maps = (await Promise.all([TEAM_A, TEAM_B].map((team) => api.list({ kind: 'ConfigMap', namespace: team })))).flat();
   const declared = maps.filter(({ metadata }) => Object.keys(metadata.annotations ?? {}).some((key) => key.startsWith('toolyard.dev/')));
   await Promise.all(declared.map(({ metadata: { name, namespace } }) => api.remove({ kind: 'ConfigMap', namespace, name })));
-  await eventually('no records of the teams', async () => {
-    const records = await (await registry()).listAll();
-    return !records.some(({ server }) => server.name.startsWith('com.example.'));
-  });
+  await eventually(
+    'no records of the teams',
+    async () => {
+      const records = await (await registry()).listAll();
+      return !records.some(({ server }) => server.name.startsWith('com.example.'));
+    },
+    { timeoutMs: 240_000 },
+  );
 }
 
 interface Service extends KubeObject {
