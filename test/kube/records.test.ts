@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServerJson } from '../../lib/registry-api/server-json.ts';
 import { objectPath, paths, type ConfigMap } from '../../lib/kube/objects.ts';
 import { record, until } from '../operator/bench.ts';
-import { freePort } from './api-server.ts';
+import { quietPort } from '../port.ts';
 import { grantSecret } from './rights.ts';
 import { pathOf, Site, type RunningProcess } from './site.ts';
 
@@ -177,7 +177,7 @@ test('a manifest that says annotations: {} owns all annotations, and that is tol
 });
 
 test('a server that is down, and one at an address that no declaration may use, are told apart; neither makes writes while it is asked again', async () => {
-  await site.declare('team-b/down', declared('com.example/down'), { 'toolyard.dev/endpoint': `http://127.0.0.1:${await freePort()}/mcp` });
+  await site.declare('team-b/down', declared('com.example/down'), { 'toolyard.dev/endpoint': `http://127.0.0.1:${await quietPort()}/mcp` });
   await site.declare('team-b/inward', declared('com.example/inward'), { 'toolyard.dev/endpoint': 'http://10.96.0.1:443/mcp' });
   await site.declare('team-b/service', declared('com.example/service'), {
     'toolyard.dev/endpoint': 'http://kubernetes.default.svc:443/mcp',

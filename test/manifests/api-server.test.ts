@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { finished } from '../../cdk8s/output.ts';
 import { installations } from '../../cdk8s/testing/installations.ts';
@@ -10,10 +9,10 @@ const OPERATOR = `system:serviceaccount:${NAMESPACE}:operator`;
 /** Kinds that the API server of Kubernetes knows nothing of. */
 const FOREIGN = new Set(['monitoring.coreos.com/v1', 'cert-manager.io/v1', 'gateway.networking.k8s.io/v1']);
 
-await withProgram('an API server', ['ensure-cluster-tools'], (programs) => {
+await withProgram('an API server', ['ensure-cluster-tools'], () => {
   let api: ApiServer;
   beforeAll(async () => {
-    api = await ApiServer.start(join(programs, 'kube-apiserver'));
+    api = await ApiServer.start();
     const [level] = finished().flatMap(({ objects }) => objects) as readonly Manifest[];
     for (const name of [NAMESPACE, 'team-a', 'team-b', 'shared', 'elsewhere']) {
       await accepted(api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { ...level?.metadata, name } }));

@@ -8,19 +8,19 @@ import { ApiServer } from './api-server.ts';
 const run = promisify(execFile);
 const home = join(import.meta.dirname, '..', '..');
 
-let apiServer: string | undefined;
-await withProgram('an API server', ['ensure-cluster-tools'], (programs) => (apiServer = join(programs, 'kube-apiserver')));
+let found: string | undefined;
+await withProgram('an API server', ['ensure-cluster-tools'], (programs) => (found = programs));
 await withProgram('Helm', ['ensure-helm'], (helm) => {
-  if (apiServer !== undefined) defineTests(apiServer, helm);
+  if (found !== undefined) defineTests(found, helm);
 });
 
 /** The commands of docs/kubernetes.md, as far as they need no nodes. */
-function defineTests(apiServer: string, helm: string): void {
+function defineTests(programs: string, helm: string): void {
   let api: ApiServer;
   let env: NodeJS.ProcessEnv;
   beforeAll(async () => {
-    api = await ApiServer.start(apiServer);
-    env = { ...process.env, KUBECONFIG: api.kubeconfig() };
+    api = await ApiServer.start();
+    env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, KUBECONFIG: await api.kubeconfig() };
   });
   afterAll(async () => await api?.close());
 
