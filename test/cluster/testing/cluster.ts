@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
+import type { ObjectMeta } from '../../../lib/kube/objects.ts';
 import { run } from '../run.ts';
 
 /** Where `make cluster` keeps everything. */
@@ -13,18 +14,8 @@ export const home = join(import.meta.dirname, '..', '..', '..');
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: Metadata;
+  readonly metadata: ObjectMeta;
   readonly [field: string]: unknown;
-}
-
-export interface Metadata {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly creationTimestamp?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The API server's refusal. */

@@ -3,7 +3,7 @@ import type { ServerRecord } from '../../../lib/registry-api/server-json.ts';
 import type { Condition, DeclarationStatus } from '../../../operator/records/status.ts';
 import { version } from '../../../lib/version.ts';
 import type { Errand, Outcome } from '../pods/errand.ts';
-import { api, apply, eventually, type KubeObject, type Metadata, type Patience, type Where } from './cluster.ts';
+import { api, apply, eventually, type KubeObject, type Patience, type Where } from './cluster.ts';
 
 export const INSTALL = 'toolyard';
 /** Namespaces of two teams, both of which the operator watches. */
@@ -116,7 +116,6 @@ export const eventsOf = async ({ name, namespace = TEAM_A }: Pick<Declared, 'nam
 };
 
 interface RawEvent extends KubeObject {
-  readonly metadata: Metadata;
   readonly reason: string;
   readonly type: string;
   readonly message?: string;
