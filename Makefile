@@ -38,7 +38,8 @@ test: install isolation browser ## every test that needs no cluster
 test-gvisor: install ## the sandbox tests under gVisor (Go)
 	@RUNSC=$$(./scripts/ensure-runsc) SANDBOX_ISOLATION=gvisor $(node) npx vitest run --project system test/sandbox $(reporters)
 
-test-kube: install ## the operator against a real API server (etcd, and kube-apiserver as the cluster's harness builds it)
+test-kube: install ## the operator against a real API server (root on Debian, or etcd; Go)
+	@./scripts/ensure-cluster-tools >/dev/null
 	@$(node) npx vitest run --config test/kube/vitest.config.ts $(or $(reporters),--reporter=verbose)
 
 test-differential: install ## the embedded registry against the official one, then test-faults (Go)
@@ -59,6 +60,7 @@ cluster-down: ## stop it and wipe its state
 
 test-cluster: install ## everything against that Kubernetes; starts it first if needed
 	@$(node) ./test/cluster/up >/dev/null
+	@./scripts/ensure-helm >/dev/null # its modules could not be had in there
 	@$(node) ./test/cluster/cluster in npx vitest run --config test/cluster/vitest.config.ts $(reporters)
 
 bench: install isolation ## measure it beside its peers; ARGS=--help for more

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { relative } from 'node:path';
 import { Bench, type Benchmark } from './bench.ts';
+import { onCluster } from './cluster/cluster.ts';
 import { fetching } from './fetch/fetch.ts';
 import { helpText, readOptions, type Options } from './options.ts';
 import { memory } from './memory.ts';
@@ -13,7 +14,7 @@ import { merged, tableOf, verdictOf, type Row } from './rows.ts';
 import { starting } from './start.ts';
 import { messageOf } from '../lib/error-message.ts';
 
-const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, fetching, memory, starting];
+const benchmarks: readonly Benchmark[] = [publishing, reading, changing, scaling, fetching, memory, starting, onCluster];
 
 /** As a shell reports Ctrl-C. */
 const STOPPED = 130;

@@ -82,7 +82,7 @@ export function addAdmissionPolicy(file: File, template: Template): void {
           },
           ...['data', 'binaryData', 'immutable', 'metadata.finalizers', 'metadata.ownerReferences'].map((field) => ({
             expression: unchanged(field),
-            message: `the operator of toolyard does not change ${field} of a declaration`,
+            message: `the operator of toolyard does not change ${field} of a ConfigMap`,
           })),
         ],
       },

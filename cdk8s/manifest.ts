@@ -126,7 +126,7 @@ function addWorkload(file: File, { namespace }: Template, { kind, part, spec }: 
 /** Claims that a StatefulSet makes outlive it, and the release or the manifests that brought it. */
 function volumeClaim(template: Template, { size, storageClassName }: Storage): object {
   return {
-    // spelled out as the API server does it, so that tools that compare see no difference
+    // spelled out as the API server does it, its first status too, so that tools that compare see no difference
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
     metadata: { name: 'data' },
@@ -136,5 +136,6 @@ function volumeClaim(template: Template, { size, storageClassName }: Storage): o
       resources: { requests: { storage: size } },
       ...template.fields(template.has(storageClassName), { storageClassName }),
     },
+    status: { phase: 'Pending' },
   };
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import type { Registry } from 'prom-client';
 import { Agent } from 'undici';
 import { guardedAgent } from '../lib/address-guard/guard.ts';
@@ -8,18 +9,20 @@ import { RegistryClient } from '../lib/registry-api/client.ts';
 import { seedTokenSource } from '../lib/registry-api/token.ts';
 import type { OperatorSettings } from './config.ts';
 import { OperatorMetrics } from './metrics.ts';
+import type { Verdict } from './records/answers.ts';
 import { DirectorySource } from './records/directory.ts';
 import { defined } from './records/defined.ts';
 import { fenced } from './records/fence.ts';
 import { Keeper, type KeeperRules } from './records/keeper.ts';
-import { probe } from './records/probe.ts';
+import { probe, type Credentials } from './records/probe.ts';
 import { Prober, type Probe } from './records/prober.ts';
 import { Pulse } from './records/pulse.ts';
 import type { RegistryPort } from './records/registry-view.ts';
 import { Reporter } from './records/reporter.ts';
-import type { Source } from './records/source.ts';
+import type { NoCredentials, Source } from './records/source.ts';
 import { StatusFile } from './records/status-file.ts';
 import type { OperatorView, StatusSink } from './records/status.ts';
+import type { Address } from './records/target.ts';
 
 /** A running operator. */
 export interface Operator {
@@ -280,14 +283,23 @@ class Dialler {
   }
 
   readonly probe: Probe = async (address, signal) => {
+    const { auth } = address;
+    const given = auth === undefined ? undefined : await this.#source.credentials(auth);
+    const verdict = await this.#ask(address, given, signal);
+    if (verdict.is !== 'auth-required' || auth === undefined || typeof given !== 'object') return verdict;
+    // they may have been changed since they were read
+    const present = await this.#source.credentials(auth, true);
+    return isDeepStrictEqual(present, given) ? verdict : this.#ask(address, present, signal);
+  };
+
+  async #ask(address: Address, given: Credentials | NoCredentials | undefined, signal: AbortSignal): Promise<Verdict> {
     const { timeoutMs } = this.#options;
-    const given = address.auth === undefined ? undefined : await this.#source.credentials(address.auth);
     const credentials = typeof given === 'object' ? { credentials: given } : {};
     const verdict = await probe(address, { dispatcher: this.#agent(address.namespace), timeoutMs, signal, ...credentials });
     if (verdict.is !== 'auth-required' || given === undefined) return verdict;
     if (typeof given === 'string') return { ...verdict, credentials: given };
     return { ...verdict, credentials: given.origin === new URL(address.url).origin ? 'refused' : 'elsewhere' };
-  };
+  }
 
   async close(): Promise<void> {
     await Promise.all([...this.#agents.values()].map((agent) => agent.destroy()));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { afterProbe, judge, nextProbeIn, reachOf, STRIKES, unasked, type Answer, type Verdict } from './answers.ts';
+import { afterProbe, judge, nextProbeIn, reachOf, STRIKES, unasked, type Answer, type AuthRequired, type Verdict } from './answers.ts';
 import { answersVerdict, refusedVerdict } from './testing/world.ts';
 
 const INTERVAL = 10_000;
@@ -75,6 +75,15 @@ test('three strikes take about one interval, a server that is not up yet is aske
   const long = after(Array.from({ length: 20 }, () => no));
   expect(at(long, 4 * MINUTE)).toBe(INTERVAL / 4);
   expect(at(long, 6 * MINUTE)).toBe(4 * INTERVAL);
+});
+
+test('a server whose credentials cannot be had is asked again within a quarter of an interval, one that refused them after a whole one', () => {
+  const wait = (credentials?: AuthRequired['credentials']) => {
+    const verdict: Verdict = { is: 'auth-required', status: 401, ...(credentials !== undefined && { credentials }) };
+    return nextProbeIn(after([verdict]), pace, { now: 0, random: 0.5 });
+  };
+  for (const lacking of ['missing', 'forbidden', 'withheld', 'elsewhere'] as const) expect(wait(lacking)).toBe(INTERVAL / 4);
+  for (const told of ['refused', undefined] as const) expect(wait(told)).toBe(INTERVAL);
 });
 
 test('whatever happened, the next probe comes, neither at once nor later than four intervals', () => {

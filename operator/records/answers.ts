@@ -90,20 +90,26 @@ const PATIENCE_MS = 5 * 60_000;
 const JITTER = 0.1;
 
 /**
- * Time until the next probe, ms. A server that answers is asked every interval. One that stops answering is asked again after half an
+ * Time until the next probe, ms. A server that answers is asked every interval; one whose declaration names credentials that cannot be had
+ * four times as often, since somebody is probably about to provide them. One that stops answering is asked again after half an
  * interval, so that three strikes take one. One that is not up yet: after 100 ms, doubling, up to a quarter of an interval for 5 minutes and
  * to 4 intervals then, for ever.
  */
 export function nextProbeIn(
-  { failures, failingSince, expected }: Answer,
+  { failures, failingSince, expected, verdict }: Answer,
   { intervalMs }: Pace,
   { now, random }: { now: number; random: number },
 ): number {
   const jittered = (ms: number): number => ms * (1 - JITTER + 2 * JITTER * random);
-  if (failures === 0) return jittered(intervalMs);
+  if (failures === 0) return jittered(lacksCredentials(verdict) ? intervalMs / 4 : intervalMs);
   if (expected && failures < STRIKES) return jittered(intervalMs / 2);
   const limit = now - (failingSince ?? now) < PATIENCE_MS ? intervalMs / 4 : intervalMs * 4;
   return jittered(Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 30), limit));
+}
+
+/** Not of those that were refused: a server may count these. */
+function lacksCredentials(verdict: Verdict | undefined): boolean {
+  return verdict?.is === 'auth-required' && verdict.credentials !== undefined && verdict.credentials !== 'refused';
 }
 
 /** What the operator makes of all answers together. */

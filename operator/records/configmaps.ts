@@ -25,7 +25,7 @@ export interface ConfigMapSourceOptions {
 
 /** Many ConfigMaps change together. */
 const SETTLE_MS = 20;
-/** A Secret is read again after this; a probe's interval is shorter. */
+/** A Secret is read again after this, or when a server refuses what it held. */
 const CREDENTIALS_KEPT_MS = 60_000;
 /** One that could not be read may be granted any moment. */
 const REFUSAL_KEPT_MS = 5_000;
@@ -93,11 +93,11 @@ export class ConfigMapSource implements Source {
     return namespaceNetwork(namespace, this.#allowed, this.#serviceFacts);
   }
 
-  credentials(auth: NonNullable<Address['auth']>): Promise<Credentials | NoCredentials> {
+  credentials(auth: NonNullable<Address['auth']>, anew = false): Promise<Credentials | NoCredentials> {
     const key = `${auth.namespace}/${auth.name}`;
     const now = performance.now();
     const kept = this.#credentials.get(key);
-    if (kept !== undefined && now < kept.until) return kept.found;
+    if (!anew && kept !== undefined && now < kept.until) return kept.found;
     const found = this.#readCredentials(auth);
     const entry = { found, until: now + CREDENTIALS_KEPT_MS };
     this.#credentials.set(key, entry);

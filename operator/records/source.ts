@@ -34,6 +34,7 @@ export interface Source {
   readonly installNamespace: string;
   /** which addresses a declaration of this namespace may have probed, and how names become addresses */
   network(namespace: string): Network;
-  credentials(auth: NonNullable<Address['auth']>): Promise<Credentials | NoCredentials>;
+  /** @param anew what was read a moment ago does not do: the server refused it */
+  credentials(auth: NonNullable<Address['auth']>, anew?: boolean): Promise<Credentials | NoCredentials>;
   close(): Promise<void>;
 }

@@ -4,12 +4,18 @@ import { install, uninstall } from './testing/install.ts';
 import { declare, forget, gone, INSTALL, published, recordOf, registry, TEAM_A, undeclare } from './testing/yard.ts';
 import { run } from './run.ts';
 
-/** Everything cluster-wide that carries our label. */
+/** Everything of any kind, anywhere, that carries our label. */
 async function leftovers(): Promise<readonly string[]> {
-  const kinds =
-    'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces,customresourcedefinitions';
-  const names = await kubectl('get', kinds, '-l', 'app.kubernetes.io/part-of=toolyard', '-o', 'name');
-  return names.split('\n').filter((name) => name !== '');
+  const kinds = linesOf(await kubectl('api-resources', '--verbs=list', '-o', 'name'));
+  expect(kinds).toContain('validatingadmissionpolicies.admissionregistration.k8s.io');
+  return linesOf(await kubectl('get', kinds.join(','), '--all-namespaces', '-l', 'app.kubernetes.io/part-of=toolyard', '-o', 'name'));
+}
+
+/** What belongs to objects that were deleted goes a little later. */
+const WHILE_COLLECTED = { timeout: 60_000, interval: 1000 };
+
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '');
 }
 
 const helm = async (...args: readonly string[]): Promise<string> =>
@@ -26,7 +32,7 @@ describe('kubectl delete -k', { timeout: 400_000 }, () => {
     await published(recordOf('outlives'));
     await uninstall();
     forget();
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers, WHILE_COLLECTED).toEqual([]);
     await undeclare({ name: 'outlives' });
     expect(await api.find({ kind: 'ConfigMap', namespace: TEAM_A, name: 'outlives' })).toBeUndefined();
   });
@@ -50,9 +56,7 @@ describe('the Helm chart', { timeout: 600_000 }, () => {
     expect(await generations()).toEqual(before);
 
     await helm('uninstall', 'toolyard', '--wait', '--timeout', '120s');
-    expect(await leftovers()).toEqual([]);
-    const volumes = await api.list({ kind: 'PersistentVolumeClaim', namespace: INSTALL });
-    expect(volumes.map(({ metadata }) => metadata.name)).toEqual(['data-postgresql-0']);
+    await expect.poll(leftovers, WHILE_COLLECTED).toEqual(['persistentvolumeclaim/data-postgresql-0']);
     await undeclare({ name: 'of-helm' });
 
     forget();

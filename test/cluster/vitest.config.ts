@@ -6,8 +6,8 @@ export default defineConfig({
     name: 'cluster',
     include: ['test/cluster/**/*.test.ts'],
     globalSetup: ['test/cluster/global-setup.ts'],
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     fileParallelism: false,
   },
 });

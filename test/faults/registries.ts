@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { RegistryClient } from '../../lib/registry-api/client.ts';
 import { seedTokenSource } from '../../lib/registry-api/token.ts';
-import { quietPort } from '../differential/official/port.ts';
+import { quietPort } from '../port.ts';
 import { CREATE_DATABASE } from '../differential/official/postgres.ts';
 import { startOfficialRegistry } from '../differential/official/registry.ts';
 import { until } from '../operator/bench.ts';

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { RegistryClient } from '../../lib/registry-api/client.ts';
 import { OFFICIAL_META, SCHEMA_URL, type ServerJson, type ServerRecord } from '../../lib/registry-api/server-json.ts';
 import { stamped } from '../../operator/records/record.ts';
-import { quietPort } from '../differential/official/port.ts';
+import { quietPort } from '../port.ts';
 import { environment, MAIN, type Wrap } from './environment.ts';
 import { Install, type InstallOptions } from './install.ts';
 import { Program } from './program.ts';

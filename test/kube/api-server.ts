@@ -3,12 +3,12 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeClient } from '../../lib/kube/client.ts';
 import type { Access } from '../../lib/kube/credentials.ts';
 import { until } from '../operator/bench.ts';
+import { quietPort } from '../port.ts';
 
 /** Where `scripts/ensure-kube-apiserver` and the cluster's harness leave what they built. */
 const BINARY = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'toolyard', 'cluster-bin', 'kube-apiserver');
@@ -37,7 +37,7 @@ export class ApiServer {
     // etcd waits for the disk with each write, which is not what is tested
     const root = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'toolyard-kube-'));
     const tokens = Object.fromEntries(['admin', ...users].map((user) => [user, randomBytes(16).toString('hex')]));
-    const server = new ApiServer(root, [await freePort(), await freePort()], tokens);
+    const server = new ApiServer(root, [await quietPort(), await quietPort()], tokens);
     await server.#prepare();
     await server.#startEtcd();
     await server.up();
@@ -130,7 +130,7 @@ export class ApiServer {
 
   async #startEtcd(): Promise<void> {
     const url = `http://127.0.0.1:${this.#etcdPort}`;
-    const peer = `http://127.0.0.1:${await freePort()}`;
+    const peer = `http://127.0.0.1:${await quietPort()}`;
     this.#etcd = await this.#spawn('etcd', 'etcd', [
       `--data-dir=${join(this.root, 'etcd')}`,
       `--listen-client-urls=${url}`,
@@ -169,16 +169,6 @@ export class ApiServer {
     await log.close();
     return child;
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Ends one process and waits for its end. */

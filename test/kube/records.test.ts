@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServerJson } from '../../lib/registry-api/server-json.ts';
-import { paths, type ConfigMap } from '../../lib/kube/objects.ts';
+import { objectPath, paths, type ConfigMap } from '../../lib/kube/objects.ts';
 import { record, until } from '../operator/bench.ts';
-import { freePort } from './api-server.ts';
+import { quietPort } from '../port.ts';
 import { grantSecret } from './rights.ts';
 import { pathOf, Site, type RunningProcess } from './site.ts';
 
@@ -177,7 +177,7 @@ test('a manifest that says annotations: {} owns all annotations, and that is tol
 });
 
 test('a server that is down, and one at an address that no declaration may use, are told apart; neither makes writes while it is asked again', async () => {
-  await site.declare('team-b/down', declared('com.example/down'), { 'toolyard.dev/endpoint': `http://127.0.0.1:${await freePort()}/mcp` });
+  await site.declare('team-b/down', declared('com.example/down'), { 'toolyard.dev/endpoint': `http://127.0.0.1:${await quietPort()}/mcp` });
   await site.declare('team-b/inward', declared('com.example/inward'), { 'toolyard.dev/endpoint': 'http://10.96.0.1:443/mcp' });
   await site.declare('team-b/service', declared('com.example/service'), {
     'toolyard.dev/endpoint': 'http://kubernetes.default.svc:443/mcp',
@@ -206,11 +206,15 @@ test('credentials come from a Secret that its namespace lets the operator read, 
   const words = async () => (await site.statusOf('team-b/guarded'))?.conditions.find(({ type }) => type === 'Reachable')?.message;
   await until('the operator may not read it', async () => (await words())?.includes('a Role in this namespace has to let'));
   expect(await site.bench.statusOf('com.example/guarded')).toBe('active');
-  const data = { authorization: Buffer.from('Bearer open-sesame').toString('base64'), origin: Buffer.from(guarded.url).toString('base64') };
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const data = { authorization: base64('Bearer open-barley'), origin: base64(guarded.url) };
   const labels = { 'toolyard.dev/probe-auth': 'true' };
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'guarded', namespace: 'team-b', labels }, data };
   await site.admin.create(paths.secrets('team-b'), secret);
   await grantSecret(site.admin, 'operator', 'team-b', 'guarded');
-  await until('it is checked', async () => (await site.statusOf('team-b/guarded'))?.tools?.names[0] === 'secret_tool', 30_000);
+  await until('they are refused', async () => (await words())?.includes('are not accepted'), 20_000);
+  // what was read is kept for a minute, but not once it was refused
+  await site.admin.merge(objectPath(paths.secrets('team-b'), 'guarded'), { data: { authorization: base64('Bearer open-sesame') } });
+  await until('it is checked', async () => (await site.statusOf('team-b/guarded'))?.tools?.names[0] === 'secret_tool', 10_000);
   expect(operator.output()).not.toContain('sesame');
 });

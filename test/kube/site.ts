@@ -6,7 +6,8 @@ import { objectPath, paths, type ConfigMap, type KubeObject } from '../../lib/ku
 import { STATE_LABEL, STATUS_ANNOTATION } from '../../operator/records/configmap.ts';
 import type { DeclarationStatus } from '../../operator/records/status.ts';
 import { Bench, until } from '../operator/bench.ts';
-import { ApiServer, ended, freePort } from './api-server.ts';
+import { quietPort } from '../port.ts';
+import { ApiServer, ended } from './api-server.ts';
 import { grant, installRules } from './rights.ts';
 
 const MAIN = join(import.meta.dirname, '../../operator/main.ts');
@@ -78,7 +79,7 @@ export class Site {
   }
 
   async operator(env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
-    const [port, metricsPort] = [await freePort(), await freePort()];
+    const [port, metricsPort] = [await quietPort(), await quietPort()];
     const settings = { ...(await this.environment()), PORT: String(port), METRICS_PORT: String(metricsPort), ...env };
     const child = spawn(process.execPath, [MAIN], { env: settings, stdio: ['ignore', 'pipe', 'pipe'] });
     const chunks: Buffer[] = [];

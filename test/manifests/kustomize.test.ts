@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { expect, test } from 'vitest';
 import { finished } from '../../cdk8s/output.ts';
 import type { ValuesInput } from '../../cdk8s/values.ts';
+import { withProgram } from '../interop/ensure.ts';
 
 const run = promisify(execFile);
 const kustomize = join(import.meta.dirname, '..', '..', 'charts', 'kustomize');
@@ -14,8 +15,8 @@ interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-async function built(directory: string): Promise<readonly Manifest[]> {
-  const { stdout } = await run('kubectl', ['kustomize', join(kustomize, directory)], { maxBuffer: 1 << 24 });
+async function built(kubectl: string, directory: string): Promise<readonly Manifest[]> {
+  const { stdout } = await run(kubectl, ['kustomize', join(kustomize, directory)], { maxBuffer: 1 << 24 });
   return sorted(parseAllDocuments(stdout).map((document) => document.toJS() as Manifest));
 }
 
@@ -23,15 +24,19 @@ function wanted(values: ValuesInput): readonly Manifest[] {
   return sorted(finished(values).flatMap(({ objects }) => objects as readonly Manifest[]));
 }
 
-test('the base is what the code makes', async () => {
-  expect(await built('base')).toEqual(wanted({}));
-});
+await withProgram('kustomize', ['ensure-cluster-tools'], (programs) => {
+  const kubectl = join(programs, 'kubectl');
 
-test('the example takes declarations from every namespace as the values do, and images from a registry', async () => {
-  const everywhere = wanted({ operator: { allNamespaces: true }, image: { registry: 'registry.example.com/team' } });
-  // rights in the own namespace, which the rights everywhere contain, stay from the base
-  const own = (await built('overlays/example')).filter(({ metadata }) => metadata.name !== 'operator-declarations');
-  expect(own).toEqual(everywhere);
+  test('the base is what the code makes', async () => {
+    expect(await built(kubectl, 'base')).toEqual(wanted({}));
+  });
+
+  test('the example takes declarations from every namespace as the values do, and images from a registry', async () => {
+    const everywhere = wanted({ operator: { allNamespaces: true }, image: { registry: 'registry.example.com/team' } });
+    // rights in the own namespace, which the rights everywhere contain, stay from the base
+    const own = (await built(kubectl, 'overlays/example')).filter(({ metadata }) => metadata.name !== 'operator-declarations');
+    expect(own).toEqual(everywhere);
+  });
 });
 
 function sorted(manifests: readonly Manifest[]): readonly Manifest[] {

@@ -1,13 +1,13 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { finished } from '../../cdk8s/output.ts';
 import { withProgram } from '../interop/ensure.ts';
+import { quietPort } from '../port.ts';
 
 const run = promisify(execFile);
 const scripts = join(import.meta.dirname, '..', '..', 'cdk8s', 'postgresql');
@@ -113,7 +113,7 @@ class Server {
   log = '';
 
   static async start(programs: string, volume: string, password: string): Promise<Server> {
-    return new Server(programs, volume, password, await freePort());
+    return new Server(programs, volume, password, await quietPort());
   }
 
   private constructor(programs: string, volume: string, password: string, port: number) {
@@ -171,12 +171,4 @@ function shipped(name: string): string {
 
 function shippedEnv(): Record<string, string> {
   return { DATABASE_USER: 'registry', DATABASE_NAME: 'registry' };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
 }

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { quietPort } from '../port.ts';
 import { Bench, record, until } from './bench.ts';
 
 const MAIN = join(import.meta.dirname, '../../operator/main.ts');
@@ -32,20 +33,10 @@ async function output(process: ChildProcess): Promise<{ code: number | null; tex
   return { code, text: Buffer.concat(chunks).toString('utf8') };
 }
 
-/** A port that was free a moment ago: a process that is told 0 does not say elsewhere which one it took. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 test('the process tells whether it can do its job, counts what it does, and stops when told to', async () => {
   const server = await bench.server();
   await bench.declare('weather', record('com.example/weather', `${server.url}/mcp`));
-  const [port, metricsPort] = [await freePort(), await freePort()];
+  const [port, metricsPort] = [await quietPort(), await quietPort()];
   const operator = run({
     ...bench.environment(),
     PORT: String(port),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
+import type { ObjectMeta } from '../../../lib/kube/objects.ts';
 import { run } from '../run.ts';
 
 /** Where `make cluster` keeps everything. */
@@ -13,18 +14,8 @@ export const home = join(import.meta.dirname, '..', '..', '..');
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: Metadata;
+  readonly metadata: ObjectMeta;
   readonly [field: string]: unknown;
-}
-
-export interface Metadata {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly creationTimestamp?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The API server's refusal. */
@@ -53,6 +44,7 @@ const collections: Readonly<Record<string, string>> = {
   Role: 'roles',
   RoleBinding: 'rolebindings',
   NetworkPolicy: 'networkpolicies',
+  PersistentVolume: 'persistentvolumes',
   PersistentVolumeClaim: 'persistentvolumeclaims',
 };
 
@@ -153,7 +145,7 @@ export const make = (...targets: readonly string[]): Promise<string> =>
 export const control = (...args: readonly string[]): Promise<string> => run(join(import.meta.dirname, '..', 'cluster'), args);
 
 export interface Patience {
-  /** @default 60,000 */
+  /** @default 120,000: the machine may be slow, and busy with others */
   readonly timeoutMs?: number;
   /** @default 200 */
   readonly everyMs?: number;
@@ -164,7 +156,7 @@ export interface Patience {
  * @throws Error naming what was waited for, with what was seen, or the error of, the last look
  */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined | false>, patience: Patience = {}): Promise<T> {
-  const { timeoutMs = 60_000, everyMs = 200 } = patience;
+  const { timeoutMs = 120_000, everyMs = 200 } = patience;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     let seen: unknown;

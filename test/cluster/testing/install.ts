@@ -1,3 +1,5 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { api, apply, eventually, kubectl, make, type KubeObject } from './cluster.ts';
 import { INSTALL, namespace, TEAM_A, TEAM_B, whoami } from './yard.ts';
 
@@ -14,6 +16,7 @@ export async function install(): Promise<readonly Timed[]> {
     await doing();
     timed.push({ step, ms: performance.now() - began });
   };
+  await freeVolumes();
   await time('applied', () => make('apply', 'OVERLAY=test/cluster/install'));
   await time('ready', () => make('wait-ready'));
   await time('teams', async () => {
@@ -21,6 +24,21 @@ export async function install(): Promise<readonly Timed[]> {
     for (const team of [TEAM_A, TEAM_B]) await kubectl('-n', team, 'rollout', 'status', 'deployment/whoami', '--timeout=120s');
   });
   return timed;
+}
+
+interface Volume extends KubeObject {
+  readonly spec: { readonly hostPath?: { readonly path: string } };
+  readonly status: { readonly phase: string };
+}
+
+/** What provisioners do where there are some: a volume whose claim is gone is emptied, and can be claimed again. */
+async function freeVolumes(): Promise<void> {
+  const released = (await api.list<Volume>({ kind: 'PersistentVolume' })).filter(({ status }) => status.phase === 'Released');
+  for (const { metadata, spec } of released) {
+    const directory = spec.hostPath?.path ?? '';
+    for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
+    await api.patch({ kind: 'PersistentVolume', name: metadata.name }, { spec: { claimRef: null } });
+  }
 }
 
 interface Deployment extends KubeObject {

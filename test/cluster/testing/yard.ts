@@ -3,7 +3,7 @@ import type { ServerRecord } from '../../../lib/registry-api/server-json.ts';
 import type { Condition, DeclarationStatus } from '../../../operator/records/status.ts';
 import { version } from '../../../lib/version.ts';
 import type { Errand, Outcome } from '../pods/errand.ts';
-import { api, apply, eventually, type KubeObject, type Metadata, type Patience, type Where } from './cluster.ts';
+import { api, apply, eventually, type KubeObject, type Patience, type Where } from './cluster.ts';
 
 export const INSTALL = 'toolyard';
 /** Namespaces of two teams, both of which the operator watches. */
@@ -116,7 +116,6 @@ export const eventsOf = async ({ name, namespace = TEAM_A }: Pick<Declared, 'nam
 };
 
 interface RawEvent extends KubeObject {
-  readonly metadata: Metadata;
   readonly reason: string;
   readonly type: string;
   readonly message?: string;
@@ -136,10 +135,14 @@ export async function clear(): Promise<void> {
   const maps = (await Promise.all([TEAM_A, TEAM_B].map((team) => api.list({ kind: 'ConfigMap', namespace: team })))).flat();
   const declared = maps.filter(({ metadata }) => Object.keys(metadata.annotations ?? {}).some((key) => key.startsWith('toolyard.dev/')));
   await Promise.all(declared.map(({ metadata: { name, namespace } }) => api.remove({ kind: 'ConfigMap', namespace, name })));
-  await eventually('no records of the teams', async () => {
-    const records = await (await registry()).listAll();
-    return !records.some(({ server }) => server.name.startsWith('com.example.'));
-  });
+  await eventually(
+    'no records of the teams',
+    async () => {
+      const records = await (await registry()).listAll();
+      return !records.some(({ server }) => server.name.startsWith('com.example.'));
+    },
+    { timeoutMs: 240_000 },
+  );
 }
 
 interface Service extends KubeObject {

@@ -9,7 +9,7 @@ import { RegistryError } from '../../../lib/registry-api/errors.ts';
 import { seedTokenSource } from '../../../lib/registry-api/token.ts';
 import { hasEnded, startChild, type Child } from './child.ts';
 import { temporaryFolder } from './folder.ts';
-import { quietPort } from './port.ts';
+import { quietPort } from '../../port.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 
 export interface OfficialSettings {
