@@ -85,14 +85,19 @@ export interface Command {
 export interface CommandResult {
   /** 128 + the signal's number for a command ended by a signal; 124 when `timedOut` */
   readonly exitCode: number;
-  /** at most the backend's `outputBytes` of each; what a timed-out command had written is kept */
+  /** at most the backend's `outputBytes` of each, of more the beginning and the end; what a timed-out command had written is kept */
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** bytes that the command wrote beyond that, and which are gone */
+  /** bytes between that beginning and that end, which are gone */
   readonly dropped: { readonly stdout: number; readonly stderr: number };
   readonly timedOut: boolean;
   /** set when a limit of the sandbox, not the command itself, ended it: what happened, in one sentence */
   readonly note?: string;
+}
+
+/** How much of `outputBytes` the beginning takes when not all is kept: half of it. The rest is for the end, where errors are told. */
+export function headBytes(outputBytes: number): number {
+  return Math.ceil(outputBytes / 2);
 }
 
 /** How long one file operation may take, and what ends it early. */

@@ -59,7 +59,7 @@ export class Calls {
     await this.#sandboxes.use(this.#principal, name, timeoutMs);
     if (path !== undefined) await backend.writeFile(name, { path, timeoutMs, signal }, content);
     const result = await backend.execute(name, { command, timeoutMs, signal, onOutput });
-    return commandOutput(result, timeout);
+    return this.#output(result, timeout);
   }
 
   async upload(input: Input<'upload_file'>, signal: AbortSignal): Promise<Output<'upload_file'>> {
@@ -169,7 +169,7 @@ export class Calls {
     const program = { language, code, timeoutMs: timeout * 1000, ...watching };
     const run = await this.#inSandbox(input, watching.signal, (handle) => runProgram(backend, handle, program));
     const output = {
-      ...commandOutput(run.products === undefined ? noted(run.result, FILES_UNKNOWN) : run.result, timeout),
+      ...this.#output(run.products === undefined ? noted(run.result, FILES_UNKNOWN) : run.result, timeout),
       duration_ms: Math.round(run.durationMs),
       files: [...(run.products ?? [])],
       isolation: backend.describe().isolation,
@@ -188,6 +188,11 @@ export class Calls {
       // it may have ended by itself
       if (name === undefined) await this.#sandboxes.backend.delete(handle).catch(() => {});
     }
+  }
+
+  #output(result: CommandResult, timeoutSeconds: number): Output<'execute_command'> {
+    const { outputBytes } = this.#sandboxes.backend.describe().limits;
+    return { exit_code: result.exitCode, ...printed(result, { timeoutSeconds, outputBytes }), timed_out: result.timedOut };
   }
 
   #create(
@@ -218,10 +223,6 @@ export class Calls {
     await this.#sandboxes.use(this.#principal, name, timeout * 1000);
     return { path, timeoutMs: timeout * 1000, signal };
   }
-}
-
-function commandOutput(result: CommandResult, timeoutSeconds: number): Output<'execute_command'> {
-  return { exit_code: result.exitCode, ...printed(result, timeoutSeconds), timed_out: result.timedOut };
 }
 
 function noted(result: CommandResult, note: string): CommandResult {

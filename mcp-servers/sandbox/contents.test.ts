@@ -65,23 +65,30 @@ describe('what a command printed', () => {
     ...more,
   });
 
+  const around = { timeoutSeconds: 60, outputBytes: 6 };
+
   test('is given as it was when there is nothing to add', () => {
-    expect(printed(result(), 60)).toEqual({ stdout: 'out', stderr: 'err' });
+    expect(printed(result(), around)).toEqual({ stdout: 'out', stderr: 'err' });
   });
 
   test('is followed, on stderr, by what the server did to it', () => {
-    const { stdout, stderr } = printed(result({ dropped: { stdout: 5, stderr: 0 }, timedOut: true, note: 'out of memory' }), 60);
+    const { stdout, stderr } = printed(result({ timedOut: true, note: 'out of memory' }), around);
     expect(stdout).toBe('out');
     expect(stderr.split('\n')).toEqual([
       'err',
-      '[toolyard] stdout is cut after 3 bytes, 5 more were dropped; print less, or write to a file and use download_file',
       '[toolyard] timed out after 60 s: the command and everything it started was killed',
       '[toolyard] out of memory',
       '',
     ]);
   });
 
+  test('says where something is left out, between the beginning and the end', () => {
+    const { stdout, stderr } = printed(result({ stdout: Buffer.from('begend'), dropped: { stdout: 5, stderr: 0 } }), around);
+    expect(stdout).toBe('beg\n[toolyard] 5 bytes are left out here; print less, or write to a file and use download_file\nend');
+    expect(stderr).toBe('err');
+  });
+
   test('survives being no text', () => {
-    expect(printed(result({ stdout: Buffer.from([0x61, 0xff]) }), 60).stdout).toBe('a\ufffd');
+    expect(printed(result({ stdout: Buffer.from([0x61, 0xff]) }), around).stdout).toBe('a\ufffd');
   });
 });

@@ -1,4 +1,4 @@
-import { SandboxError, type CommandResult } from './backend.ts';
+import { headBytes, SandboxError, type CommandResult } from './backend.ts';
 
 /**
  * A file's bytes as they were given.
@@ -38,20 +38,30 @@ export function encodeContent(bytes: Uint8Array, binary: boolean, path: string):
   }
 }
 
-/** What a command printed, as text, with what the server has to say about it at the end of stderr. */
-export function printed(result: CommandResult, timeoutSeconds: number): { stdout: string; stderr: string } {
-  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8');
+/**
+ * What a command printed, as text; where something is left out that is said in its place, and what else the server has to say at the end of stderr.
+ * @param outputBytes what is kept of each stream
+ */
+export function printed(
+  { stdout, stderr, dropped, timedOut, note }: CommandResult,
+  { timeoutSeconds, outputBytes }: { readonly timeoutSeconds: number; readonly outputBytes: number },
+): { stdout: string; stderr: string } {
   const remarks = [
-    result.dropped.stdout > 0 ? droppedRemark('stdout', result.stdout.length, result.dropped.stdout) : undefined,
-    result.dropped.stderr > 0 ? droppedRemark('stderr', result.stderr.length, result.dropped.stderr) : undefined,
-    result.timedOut ? `timed out after ${timeoutSeconds} s: the command and everything it started was killed` : undefined,
-    result.note,
+    timedOut ? `timed out after ${timeoutSeconds} s: the command and everything it started was killed` : undefined,
+    note,
   ].filter((remark) => remark !== undefined);
-  const stderr = text(result.stderr);
-  const separator = remarks.length === 0 || stderr === '' || stderr.endsWith('\n') ? '' : '\n';
-  return { stdout: text(result.stdout), stderr: stderr + separator + remarks.map((remark) => `[toolyard] ${remark}\n`).join('') };
+  const head = headBytes(outputBytes);
+  const said = textOf(stderr, dropped.stderr, head);
+  const separator = remarks.length === 0 || said === '' || said.endsWith('\n') ? '' : '\n';
+  return {
+    stdout: textOf(stdout, dropped.stdout, head),
+    stderr: said + separator + remarks.map((remark) => `[toolyard] ${remark}\n`).join(''),
+  };
 }
 
-function droppedRemark(stream: string, kept: number, dropped: number): string {
-  return `${stream} is cut after ${kept} bytes, ${dropped} more were dropped; print less, or write to a file and use download_file`;
+function textOf(bytes: Uint8Array, dropped: number, head: number): string {
+  const text = (part: Uint8Array): string => Buffer.from(part).toString();
+  if (dropped === 0) return text(bytes);
+  const remark = `[toolyard] ${dropped} bytes are left out here; print less, or write to a file and use download_file`;
+  return `${text(bytes.subarray(0, head))}\n${remark}\n${text(bytes.subarray(head))}`;
 }

@@ -122,19 +122,36 @@ async function start(command: string): Promise<Started> {
   }
 }
 
+/** The last bytes of a stream whose beginning was passed on already, and how many were between. */
+class End {
+  readonly #room: number;
+  bytes = Buffer.alloc(0);
+  dropped = 0;
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  add(chunk: Buffer): void {
+    const all = Buffer.concat([this.bytes, chunk]);
+    this.bytes = all.subarray(Math.max(0, all.length - this.#room));
+    this.dropped += all.length - this.bytes.length;
+  }
+}
+
 async function run({ id, command, outputBytes }: Extract<AgentRequest, { do: 'run' }>): Promise<void> {
   const { child, exit, streams } = await start(command);
   running.set(id, child);
   if (stopped.delete(id)) stop(id);
-  const dropped = { stdout: 0, stderr: 0 };
+  const ends = { stdout: new End(Math.floor(outputBytes / 2)), stderr: new End(Math.floor(outputBytes / 2)) };
   let received = 0;
   for (const [index, stream] of (['stdout', 'stderr'] as const).entries()) {
-    let room = outputBytes;
+    let room = Math.ceil(outputBytes / 2);
     streams[index]?.on('data', (chunk: Buffer) => {
       received += chunk.length;
       const kept = chunk.subarray(0, room);
       room -= kept.length;
-      dropped[stream] += chunk.length - kept.length;
+      ends[stream].add(chunk.subarray(kept.length));
       if (kept.length > 0) answer({ id, stream, data: kept.toString('base64') });
     });
   }
@@ -142,6 +159,11 @@ async function run({ id, command, outputBytes }: Extract<AgentRequest, { do: 'ru
     const [code, signal] = await exit;
     killOrphans();
     await flushed(streams, () => received);
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const { bytes } = ends[stream];
+      if (bytes.length > 0) answer({ id, stream, data: bytes.toString('base64') });
+    }
+    const dropped = { stdout: ends.stdout.dropped, stderr: ends.stderr.dropped };
     answer({ id, end: { exitCode: code ?? 128 + (signal === null ? 0 : os.signals[signal]), dropped } });
   } finally {
     running.delete(id);
