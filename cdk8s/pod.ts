@@ -161,10 +161,11 @@ export function httpProbes(port: string, alive = '/healthz', ready = '/readyz'):
   return probes({ httpGet: { path: alive, port } }, { httpGet: { path: ready, port } });
 }
 
-/** What every process of the image is told. */
-export function nodeEnv(template: Template, heapMiB: number): readonly object[] {
+/** What every process of the image is told. @param options further ones of Node */
+export function nodeEnv(template: Template, heapMiB: number, options = ''): readonly object[] {
   const { listenHost, logLevel } = template.values;
-  return [env('HOST', listenHost), env('LOG_LEVEL', logLevel), env('NODE_OPTIONS', `--max-old-space-size=${template.text(heapMiB)}`)];
+  const nodeOptions = `${options}--max-old-space-size=${template.text(heapMiB)}`;
+  return [env('HOST', listenHost), env('LOG_LEVEL', logLevel), env('NODE_OPTIONS', nodeOptions)];
 }
 
 export function toolyardImage({ values: { image } }: Template): string {

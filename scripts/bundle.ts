@@ -1,6 +1,6 @@
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { build } from 'esbuild';
+import { build, type BuildOptions } from 'esbuild';
 
 /** What an image carries: a file for each process that runs there, by name in dist/. */
 export const entryPoints = {
@@ -21,9 +21,20 @@ const requireForPackages = `import { createRequire as __createRequire } from 'no
 export async function bundle(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
-  await build({
+  const { operator, ...others } = entryPoints;
+  const common = optionsFor(directory);
+  await Promise.all([
+    // what it imports in some cases only stays out of its memory in the others
+    build({ ...common, entryPoints: { operator }, splitting: true, chunkNames: 'operator-[name]-[hash]' }),
+    // of these each has to be one file, since some are run where there is no other
+    build({ ...common, entryPoints: others }),
+  ]);
+  await cp(join(home, 'LICENSE'), join(directory, 'LICENSE'));
+}
+
+function optionsFor(directory: string) {
+  return {
     absWorkingDir: home,
-    entryPoints,
     outdir: resolve(directory),
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -35,8 +46,7 @@ export async function bundle(directory: string): Promise<void> {
     minifyWhitespace: true,
     minifySyntax: true,
     logLevel: 'warning',
-  });
-  await cp(join(home, 'LICENSE'), join(directory, 'LICENSE'));
+  } satisfies BuildOptions;
 }
 
 if (import.meta.main) await bundle(process.argv[2] ?? join(home, 'dist'));

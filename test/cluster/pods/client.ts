@@ -1,14 +1,12 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { RegistryClient } from '../../../lib/registry-api/client.ts';
+import { dial, PATIENCE_MS, reasonOf } from './dial.ts';
 import type { Errand, Outcome } from './errand.ts';
 
 // Runs in a client pod: does errands for a test, one per request, as an agent's host would that knows the registry's address and nothing else.
 
-/** What a network policy drops never answers. */
-const PATIENCE_MS = 3_000;
 const CALL_MS = 60_000;
 
 async function run(errand: Errand): Promise<Outcome> {
@@ -41,25 +39,6 @@ async function call({ registry, server, tool, args, era }: Extract<Errand, { do:
   } finally {
     await client.close();
   }
-}
-
-function dial(host: string, port: number): Promise<Outcome> {
-  const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const socket = connect({ host, port, timeout: PATIENCE_MS });
-  const end = (outcome: Outcome): void => {
-    socket.destroy();
-    resolve(outcome);
-  };
-  socket.once('connect', () => end({ is: 'connected' }));
-  socket.once('timeout', () => end({ is: 'failed', reason: 'timeout' }));
-  socket.once('error', (error) => end({ is: 'failed', reason: reasonOf(error) }));
-  return promise;
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause, code } = error as Error & { code?: string };
-  return cause === undefined ? (code ?? (error.message || error.name)) : `${error.message}: ${reasonOf(cause)}`;
 }
 
 createServer((request, response) => {
