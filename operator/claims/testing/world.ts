@@ -84,21 +84,20 @@ export class ClaimWorld {
   }
 
   #judge(claim: ClaimFacts, action: Write): void {
-    const { maxAgeMs, graceMs } = this.#policy;
-    const given = claim.shutdownAt ?? Infinity;
-    const wrong = (what: string) => this.wrongs.push(`${what}: ${JSON.stringify({ claim, action, now: this.#now })}`);
-    if (claim.deleting) wrong('a claim that is being deleted is touched');
-    if (action.do === 'shorten') {
-      if (action.to >= given) wrong('a lifetime is extended');
-      if (action.to !== claim.createdAt + maxAgeMs) wrong('a lifetime is cut to less than the policy');
-      return;
-    }
-    if (action.why === 'OverQuota') {
-      if (claim.used) wrong('a claim that is in use is too many');
-      return;
-    }
-    const finishedAt = claim.finished === undefined ? Infinity : claim.finished.at + (claim.ttlMs ?? 0);
-    if (this.#now < Math.min(given, finishedAt) + graceMs) wrong('a claim is ended before its time');
+    const wrong = action.do === 'shorten' ? this.#wrongCut(claim, action.to) : this.#wrongEnd(claim, action.why);
+    const all = claim.deleting ? ['a claim that is being deleted is touched', ...wrong] : wrong;
+    this.wrongs.push(...all.map((what) => `${what}: ${JSON.stringify({ claim, action, now: this.#now })}`));
+  }
+
+  #wrongCut({ shutdownAt = Infinity, createdAt }: ClaimFacts, to: number): readonly Wrong[] {
+    if (to >= shutdownAt) return ['a lifetime is extended'];
+    return to === createdAt + this.#policy.maxAgeMs ? [] : ['a lifetime is cut to something else than the maximum'];
+  }
+
+  #wrongEnd({ used, shutdownAt = Infinity, finished, ttlMs = 0 }: ClaimFacts, why: string): readonly Wrong[] {
+    if (why === 'OverQuota') return used ? ['a claim that is in use is too many'] : [];
+    const end = Math.min(shutdownAt, (finished?.at ?? Infinity) + ttlMs);
+    return this.#now < end + this.#policy.graceMs ? ['a claim is ended before its time'] : [];
   }
 
   #create({ lifetime, shutdownPolicy, ttl }: Extract<Happening, { is: 'create' }>): void {
