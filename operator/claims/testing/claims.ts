@@ -1,4 +1,5 @@
 import type { SandboxClaim } from '../../../lib/kube/objects.ts';
+import { defined } from '../../records/defined.ts';
 import { claimFacts, type ClaimFacts } from '../claim.ts';
 import { rfc3339 } from '../apply.ts';
 import type { ClaimPolicy } from '../policy.ts';
@@ -33,25 +34,23 @@ export const READY = condition('Ready', 'True', 'DependenciesReady', CREATED + S
 
 /** A claim as the API server shows it. */
 export function claim(wish: Wish = {}): SandboxClaim {
-  const { name = 'one', shutdownAt, shutdownPolicy, ttlSeconds, sandbox, conditions } = wish;
-  const lifecycle = {
-    ...(shutdownAt !== undefined && { shutdownTime: rfc3339(shutdownAt) }),
-    ...(shutdownPolicy !== undefined && { shutdownPolicy }),
-    ...(ttlSeconds !== undefined && { ttlSecondsAfterFinished: ttlSeconds }),
+  const { name = 'one', sandbox, conditions, annotations } = wish;
+  const metadata = {
+    name,
+    namespace: 'sandboxes',
+    uid: wish.uid ?? `uid-of-${name}`,
+    resourceVersion: '1',
+    creationTimestamp: rfc3339(wish.createdAt ?? CREATED),
+    ...(wish.deleting === true && { deletionTimestamp: rfc3339(CREATED) }),
+    ...defined({ annotations }),
   };
-  return {
-    metadata: {
-      name,
-      namespace: 'sandboxes',
-      uid: wish.uid ?? `uid-of-${name}`,
-      resourceVersion: '1',
-      creationTimestamp: rfc3339(wish.createdAt ?? CREATED),
-      ...(wish.deleting === true && { deletionTimestamp: rfc3339(CREATED) }),
-      ...(wish.annotations !== undefined && { annotations: wish.annotations }),
-    },
-    spec: { warmPoolRef: { name: 'default' }, ...(Object.keys(lifecycle).length > 0 && { lifecycle }) },
-    status: { ...(sandbox !== undefined && { sandbox: { name: sandbox } }), ...(conditions !== undefined && { conditions }) },
-  };
+  const status = defined({ sandbox: sandbox === undefined ? undefined : { name: sandbox }, conditions });
+  return { metadata, spec: { warmPoolRef: { name: 'default' }, lifecycle: lifecycleOf(wish) }, status };
+}
+
+function lifecycleOf({ shutdownAt, shutdownPolicy, ttlSeconds: ttlSecondsAfterFinished }: Wish) {
+  const shutdownTime = shutdownAt === undefined ? undefined : rfc3339(shutdownAt);
+  return defined({ shutdownTime, shutdownPolicy, ttlSecondsAfterFinished });
 }
 
 export function facts(wish: Wish = {}): ClaimFacts {
