@@ -118,6 +118,19 @@ test('without the right to write it says so once, goes on with all else, and tri
   await eventually('nothing is wrong', () => keeper?.trouble === undefined);
 });
 
+test('what fails is tried ever less often, whatever else changes', async () => {
+  api.failures.set('patch', 'forbidden');
+  api.put(claim());
+  start();
+  await eventually('it was tried', () => api.calls.length > 0);
+  for (let change = 1; change <= 20; change += 1) {
+    api.put(claim({ name: 'other', shutdownAt: SOON + change * SECOND }));
+    await eventuallyMetric(/^toolyard_claims\{state="Pending"\} (\d+)$/m, 2);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  expect(api.calls.length).toBeLessThan(10);
+});
+
 test('without its definitions agent-sandbox is waited for', async () => {
   api.failures.set('list', 'not-found');
   start();
