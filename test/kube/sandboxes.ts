@@ -18,11 +18,12 @@ interface Definition extends KubeObject {
 export type Lifecycle = SandboxClaim['spec']['lifecycle'];
 export type Condition = NonNullable<NonNullable<SandboxClaim['status']>['conditions']>[number];
 
-/** agent-sandbox's own definition of claims, from its Go module; nobody here speaks the version that would need its webhook. */
+/** agent-sandbox's own definition of claims, from its Go module, unless it is there; nobody here speaks the version that would need its webhook. */
 export async function defineClaims(admin: KubeClient): Promise<void> {
   const { stdout } = await promisify(execFile)('go', ['list', '-m', '-f', '{{.Dir}}', 'sigs.k8s.io/agent-sandbox'], { cwd: MODULE });
   const file = join(stdout.trim(), 'k8s/crds/extensions.agents.x-k8s.io_sandboxclaims.yaml');
   const definition = parse(await readFile(file, 'utf8')) as Definition;
+  if ((await admin.find(objectPath(DEFINITIONS, definition.metadata.name))) !== undefined) return;
   await admin.create<Definition>(DEFINITIONS, { ...definition, spec: { ...definition.spec, conversion: { strategy: 'None' } } });
   await until('the definition is served', async () => {
     const { status } = await admin.get<Definition>(objectPath(DEFINITIONS, definition.metadata.name));
@@ -35,10 +36,12 @@ export class Claims {
   readonly #admin: KubeClient;
   readonly #path: string;
   readonly #namespace: string;
+  readonly #pool: string;
 
-  constructor(admin: KubeClient, namespace: string) {
+  constructor(admin: KubeClient, namespace: string, pool = 'default') {
     this.#admin = admin;
     this.#namespace = namespace;
+    this.#pool = pool;
     this.#path = paths.sandboxClaims(namespace);
   }
 
@@ -47,7 +50,7 @@ export class Claims {
       apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
       kind: 'SandboxClaim',
       metadata: { ...metadata, name, namespace: this.#namespace },
-      spec: { warmPoolRef: { name: 'default' }, ...(lifecycle !== undefined && { lifecycle }) },
+      spec: { warmPoolRef: { name: this.#pool }, ...(lifecycle !== undefined && { lifecycle }) },
     });
   }
 
