@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { record, until } from '../operator/bench.ts';
 import { Link } from './link.ts';
 import { grantClaims } from './rights.ts';
-import { Claims, createdAt, defineClaims, wholeSeconds } from './sandboxes.ts';
+import { Claims, CLAIMS_ALONE, createdAt, define, wholeSeconds } from './sandboxes.ts';
 import { Site, USER, type RunningProcess } from './site.ts';
 
 /** s */
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 /** A namespace whose claims the operator may look after. */
 async function sandboxes(name: string, defined = true): Promise<Claims> {
-  if (defined) await defineClaims(site.admin);
+  if (defined) await define(site.admin, CLAIMS_ALONE);
   await site.namespace(name);
   await grantClaims(site.admin, USER, name);
   return new Claims(site.admin, name);
@@ -85,7 +85,7 @@ test('without the definitions of agent-sandbox the operator keeps records, says 
   await until('it asked a few times', async () => ((await site.requests(started)).get('list sandboxclaims') ?? 0) >= 5, 40_000);
   expect(lines(started, 'the API server does not tell of changes')).toBe(1);
   expect(await metric(started, 'toolyard_claims_readable')).toBe(0);
-  await defineClaims(site.admin);
+  await define(site.admin, CLAIMS_ALONE);
   await claims.createSoon('first');
   const { claim, at } = await claims.untilEnds('first');
   expect(at - createdAt(claim)).toBe(MAX_AGE * 1000);
@@ -246,7 +246,7 @@ test('a leader that is killed, or cut off, is followed by another; what was done
 });
 
 test('an operator without rights says so once, keeps records, and works when it gets them', async () => {
-  await defineClaims(site.admin);
+  await define(site.admin, CLAIMS_ALONE);
   await site.namespace('closed');
   const claims = new Claims(site.admin, 'closed');
   await claims.create('one');

@@ -18,17 +18,30 @@ interface Definition extends KubeObject {
 export type Lifecycle = SandboxClaim['spec']['lifecycle'];
 export type Condition = NonNullable<NonNullable<SandboxClaim['status']>['conditions']>[number];
 
-/** agent-sandbox's own definition of claims, from its Go module, unless it is there; nobody here speaks the version that would need its webhook. */
-export async function defineClaims(admin: KubeClient): Promise<void> {
+/** Files of definitions; the controller needs them all. */
+export const CLAIMS_ALONE = ['extensions.agents.x-k8s.io_sandboxclaims.yaml'];
+export const ALL = [
+  ...CLAIMS_ALONE,
+  'agents.x-k8s.io_sandboxes.yaml',
+  'extensions.agents.x-k8s.io_sandboxtemplates.yaml',
+  'extensions.agents.x-k8s.io_sandboxwarmpools.yaml',
+];
+
+/** agent-sandbox's own definitions, from its Go module, unless they are there; nobody here speaks the version that would need its webhook. */
+export async function define(admin: KubeClient, files: readonly string[]): Promise<void> {
   const { stdout } = await promisify(execFile)('go', ['list', '-m', '-f', '{{.Dir}}', 'sigs.k8s.io/agent-sandbox'], { cwd: MODULE });
-  const file = join(stdout.trim(), 'k8s/crds/extensions.agents.x-k8s.io_sandboxclaims.yaml');
+  for (const file of files) await defineOne(admin, join(stdout.trim(), 'k8s/crds', file));
+}
+
+async function defineOne(admin: KubeClient, file: string): Promise<void> {
   const definition = parse(await readFile(file, 'utf8')) as Definition;
   if ((await admin.find(objectPath(DEFINITIONS, definition.metadata.name))) !== undefined) return;
   await admin.create<Definition>(DEFINITIONS, { ...definition, spec: { ...definition.spec, conversion: { strategy: 'None' } } });
-  await until('the definition is served', async () => {
+  const isServed = async () => {
     const { status } = await admin.get<Definition>(objectPath(DEFINITIONS, definition.metadata.name));
     return status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True');
-  });
+  };
+  await until(`${definition.metadata.name} is served`, isServed, 60_000);
 }
 
 /** The claims of one namespace, as their owners and agent-sandbox's controller write them. */
