@@ -8,7 +8,8 @@ import type { KubeClient } from '../../lib/kube/client.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { objectPath, type KubeObject } from '../../lib/kube/objects.ts';
 import { until } from '../operator/bench.ts';
-import { ended, freePort, type ApiServer } from './api-server.ts';
+import { quietPort } from '../port.ts';
+import { ended, type ApiServer } from './api-server.ts';
 import { ALL, define } from './sandboxes.ts';
 
 /** Where `scripts/ensure-cluster-tools` leaves what it built. */
@@ -44,7 +45,7 @@ export class AgentSandbox {
   }
 
   async up(): Promise<void> {
-    const probes = await freePort();
+    const probes = await quietPort();
     const log = await open(join(this.#api.root, 'agent-sandbox.log'), 'a');
     const flags = ['--extensions', '--leader-elect=false', '--enable-webhook=false', '--metrics-bind-address=0'];
     this.#controller = spawn(BINARY, [...flags, `--health-probe-bind-address=127.0.0.1:${probes}`], {
