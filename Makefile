@@ -59,6 +59,7 @@ cluster-down: ## stop it and wipe its state
 	@$(node) ./test/cluster/cluster down
 
 test-cluster: install ## everything against that Kubernetes; starts it first if needed
+	@./scripts/ensure-python-packages test/cluster/python/agent-sandbox.txt >/dev/null
 	@$(node) ./test/cluster/up >/dev/null
 	@./scripts/ensure-helm >/dev/null # its modules could not be had in there
 	@$(node) ./test/cluster/cluster in npx vitest run --config test/cluster/vitest.config.ts $(reporters)

@@ -7,8 +7,11 @@ import type { Registry } from 'prom-client';
 import type { Readiness } from '../lib/http-host/host.ts';
 import type { Log } from '../lib/log.ts';
 import type { ProcessSettings } from './config.ts';
-import { KubeClient } from '../lib/kube/client.ts';
+import { KubeClient, type CallNote } from '../lib/kube/client.ts';
 import { kubeconfigAccess, podAccess, type Access } from '../lib/kube/credentials.ts';
+import { ApiClock } from './claims/clock.ts';
+import { ClaimKeeper } from './claims/keeper.ts';
+import { ClaimMetrics } from './claims/metrics.ts';
 import { Election, type Term } from './kube/election.ts';
 import { Events } from './kube/events.ts';
 import { KubeMetrics } from './kube/metrics.ts';
@@ -41,6 +44,8 @@ const SECRETS_EVERY_MS = 10 * 60_000;
 /** Other parts wait for their Secrets. */
 const SECRETS_RETRY_MS = 5_000;
 const SEED_KEY = 'seed';
+/** A part that broke begins anew after this: what broke it may last. */
+const RESTART_MS = 5_000;
 
 /**
  * Keeps a registry equal to the declarations in a cluster's ConfigMaps. A process that loses the Lease drops everything it knows and stands by
@@ -50,8 +55,20 @@ const SEED_KEY = 'seed';
 export async function startClusterOperator(settings: ProcessSettings, deps: ClusterDeps): Promise<ClusterOperator> {
   const access = deps.access ?? (await accessOf(settings));
   const metrics = new KubeMetrics(deps.metrics);
-  const client = new KubeClient({ access, onCall: metrics.called });
-  const cluster = new Cluster({ settings, client, metrics, log: deps.log, operatorMetrics: new OperatorMetrics(deps.metrics) });
+  const clock = new ApiClock();
+  const onCall = (call: CallNote): void => {
+    clock.saw(call.date);
+    metrics.called(call);
+  };
+  const cluster = new Cluster({
+    settings,
+    client: new KubeClient({ access, onCall }),
+    clock,
+    metrics,
+    operatorMetrics: new OperatorMetrics(deps.metrics),
+    claimMetrics: new ClaimMetrics(deps.metrics),
+    log: deps.log,
+  });
   cluster.start();
   return cluster;
 }
@@ -65,6 +82,9 @@ interface ClusterParts {
   readonly client: KubeClient;
   readonly metrics: KubeMetrics;
   readonly operatorMetrics: OperatorMetrics;
+  readonly claimMetrics: ClaimMetrics;
+  /** the API server's */
+  readonly clock: ApiClock;
   readonly log: Log;
 }
 
@@ -74,6 +94,7 @@ class Cluster implements ClusterOperator {
   readonly #instance: string;
   readonly #election: Election;
   #operator: Operator | undefined;
+  #claims: ClaimKeeper | undefined;
 
   constructor(parts: ClusterParts) {
     const { settings, client, log } = parts;
@@ -101,7 +122,7 @@ class Cluster implements ClusterOperator {
       case 'standby':
         return { ready: true, note: `standby: ${leadership.holder} works` };
       case 'leader':
-        return this.#operator?.ready() ?? { ready: false, reason: 'it holds the Lease and begins to work' };
+        return this.#leaderReady();
       default:
         return { ready: false, reason: `API server ${this.#parts.client.url}: ${leadership.reason}` };
     }
@@ -112,15 +133,72 @@ class Cluster implements ClusterOperator {
     await this.#parts.client.close();
   }
 
+  /** Claims that cannot be looked after make nothing unready: records are kept all the same, and another process could do no better. */
+  #leaderReady(): Readiness {
+    const records = this.#operator?.ready() ?? { ready: false, reason: 'it holds the Lease and begins to work' };
+    if (this.#parts.settings.CLAIMS_NAMESPACES.length === 0) return records;
+    const trouble = this.#claims === undefined ? 'this part begins to work' : this.#claims.trouble;
+    const note = trouble === undefined ? `looks after ${this.#claims?.size ?? 0} claims` : `claims are not all looked after: ${trouble}`;
+    return records.ready ? { ready: true, note } : { ready: false, reason: `${records.reason}; ${note}` };
+  }
+
   async #lead(term: Term): Promise<void> {
-    const { metrics, settings, client, log } = this.#parts;
-    const secrets = new Secrets({ client, namespace: this.#namespace, wanted: settings.GENERATE, log, mayWrite: term.holds });
+    const { metrics, settings } = this.#parts;
     metrics.leads(true);
     try {
-      let bundle = await this.#keepSecrets(secrets, term.signal);
-      while (!term.signal.aborted) bundle = await this.#workWith(bundle, secrets, term);
+      const parts = [this.#persist('records', term, () => this.#keepRecords(term))];
+      if (settings.CLAIMS_NAMESPACES.length > 0) parts.push(this.#persist('claims', term, () => this.#keepClaims(term)));
+      await Promise.all(parts);
     } finally {
       metrics.leads(false);
+    }
+  }
+
+  /** Does the work of one part until the term ends: one that breaks stops no other. */
+  async #persist(what: string, { signal }: Term, work: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await work();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#parts.log.error({ err: error, what }, 'a part of the operator broke; it begins anew');
+        await wait(RESTART_MS, signal);
+      }
+    }
+  }
+
+  async #keepRecords(term: Term): Promise<void> {
+    const { settings, client, log } = this.#parts;
+    const secrets = new Secrets({ client, namespace: this.#namespace, wanted: settings.GENERATE, log, mayWrite: term.holds });
+    let bundle = await this.#keepSecrets(secrets, term.signal);
+    while (!term.signal.aborted) bundle = await this.#workWith(bundle, secrets, term);
+  }
+
+  async #keepClaims({ signal, holds }: Term): Promise<void> {
+    const { settings, client, metrics, claimMetrics, clock, log } = this.#parts;
+    const events = new Events({ client, instance: this.#instance, log });
+    const claims = new ClaimKeeper({
+      client,
+      namespaces: settings.CLAIMS_NAMESPACES,
+      policy: {
+        maxAgeMs: settings.CLAIM_MAX_AGE_SECONDS * 1000,
+        graceMs: settings.CLAIM_GRACE_SECONDS * 1000,
+        max: settings.CLAIMS_MAX,
+      },
+      events,
+      metrics: claimMetrics,
+      log,
+      mayWrite: holds,
+      now: () => clock.now(),
+      onRestart: (path, what, why) => metrics.restarted(path, what, why),
+    });
+    this.#claims = claims;
+    try {
+      claims.start();
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      this.#claims = undefined;
+      await Promise.all([claims.close(), events.close()]);
     }
   }
 

@@ -51,3 +51,16 @@ test('namespaces and things to generate are read as they are written', () => {
   expect(faultsOf({ ...cluster, GENERATE: JSON.stringify([ca, ca]) })).toEqual(['GENERATE']);
   expect(faultsOf({ ...cluster, NAMESPACES: 'Not_A_Name' })).toEqual(['NAMESPACES']);
 });
+
+test('claims are looked after in a cluster, in the namespaces that are named', () => {
+  const read = readConfig(config, { ...cluster, CLAIMS_NAMESPACES: 'toolyard-sandboxes, team' });
+  expect(read.CLAIMS_NAMESPACES).toEqual(['toolyard-sandboxes', 'team']);
+  expect([read.CLAIM_MAX_AGE_SECONDS, read.CLAIM_GRACE_SECONDS, read.CLAIMS_MAX]).toEqual([14_400, 60, 0]);
+  expect(readConfig(config, cluster).CLAIMS_NAMESPACES).toEqual([]);
+  expect(faultsOf({ REGISTRY_JWT_SEED_FILE: 'seed', CLAIMS_NAMESPACES: 'a' })).toEqual(['CLAIMS_NAMESPACES']);
+  expect(faultsOf({ ...cluster, CLAIM_MAX_AGE_SECONDS: '0', CLAIM_GRACE_SECONDS: '1.5', CLAIMS_MAX: '-1' })).toEqual([
+    'CLAIM_MAX_AGE_SECONDS',
+    'CLAIM_GRACE_SECONDS',
+    'CLAIMS_MAX',
+  ]);
+});

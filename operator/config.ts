@@ -3,6 +3,7 @@ import { httpHostSettings } from '../lib/http-host/config.ts';
 import { parseJson } from '../lib/json.ts';
 
 const seconds = z.coerce.number().min(0.1).max(86_400);
+const wholeSeconds = (least: number, most: number) => z.coerce.number().int().min(least).max(most);
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /** A setting that is written as JSON in one variable. */
@@ -120,6 +121,22 @@ export const clusterSettings = {
     .describe(
       'SOURCE=configmaps: Secrets that are made when they are missing, in INSTALL_NAMESPACE, as JSON: hex (secret, key, bytes), ca (secret, configMap), certificate (secret, hosts)',
     ),
+  CLAIMS_NAMESPACES: list
+    .pipe(z.array(label))
+    .describe('SOURCE=configmaps: namespaces whose SandboxClaims get an end, comma-separated; empty: none is looked after'),
+  CLAIM_MAX_AGE_SECONDS: wholeSeconds(1, 2_592_000)
+    .default(14_400)
+    .describe('a SandboxClaim lives so long at most: one without an end, or with a later one, gets this one'),
+  CLAIM_GRACE_SECONDS: wholeSeconds(0, 86_400)
+    .default(60)
+    .describe('a SandboxClaim that is finished or expired is deleted when it is still there after this'),
+  CLAIMS_MAX: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe('SandboxClaims in each namespace; the newest of more are deleted while they never were ready; 0 for any number'),
   KUBECONFIG: z
     .string()
     .optional()
@@ -176,6 +193,11 @@ const rules: readonly Rule[] = [
     name: 'NAMESPACES',
     accepts: 'nothing unless SOURCE=configmaps',
     isMet: (given) => inCluster(given) || !isFilled(given.NAMESPACES),
+  },
+  {
+    name: 'CLAIMS_NAMESPACES',
+    accepts: 'nothing unless SOURCE=configmaps',
+    isMet: (given) => inCluster(given) || !isFilled(given.CLAIMS_NAMESPACES),
   },
   { name: 'GENERATE', accepts: 'nothing unless SOURCE=configmaps', isMet: (given) => inCluster(given) || !isFilled(given.GENERATE) },
   {

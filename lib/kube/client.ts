@@ -13,8 +13,18 @@ export interface KubeClientOptions {
   readonly access: Access;
   /** for one call but a watch, ms; @default 10,000 */
   readonly timeoutMs?: number;
-  /** told of each call when its answer begins, or fails: `code` is the HTTP status, or what went wrong */
-  readonly onCall?: (call: { readonly verb: Verb; readonly path: string; readonly code: string }) => void;
+  /** told of each call when its answer begins, or fails */
+  readonly onCall?: (call: CallNote) => void;
+}
+
+/** What became of a call. */
+export interface CallNote {
+  readonly verb: Verb;
+  readonly path: string;
+  /** the HTTP status, or what went wrong */
+  readonly code: string;
+  /** the server's time as its answer says it, RFC 9110, whole seconds */
+  readonly date?: string | undefined;
 }
 
 export interface CallOptions {
@@ -33,6 +43,12 @@ export interface WatchOptions extends Selection, CallOptions {
   readonly resourceVersion: string;
   /** after this the server ends the watch by itself, s */
   readonly timeoutSeconds: number;
+}
+
+/** What must be so still. */
+export interface DeleteOptions extends CallOptions {
+  /** `conflict` when the object of that name is another one by now, or changed */
+  readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 }
 
 /** Who sets the fields of a server-side apply. */
@@ -130,8 +146,9 @@ export class KubeClient {
     return (await this.#json(call, options)) as T;
   }
 
-  async delete(path: string, options: CallOptions = {}): Promise<void> {
-    await this.#json({ verb: 'delete', method: 'DELETE', path }, options);
+  async delete(path: string, { preconditions, ...options }: DeleteOptions = {}): Promise<void> {
+    const body = preconditions && { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+    await this.#json({ verb: 'delete', method: 'DELETE', path, body }, options);
   }
 
   /**
@@ -187,7 +204,8 @@ export class KubeClient {
   }
 
   async #accepted(call: Call, answer: Dispatcher.ResponseData): Promise<Dispatcher.ResponseData> {
-    this.#note(call, String(answer.statusCode));
+    const { date } = answer.headers;
+    this.#note(call, String(answer.statusCode), typeof date === 'string' ? date : undefined);
     if (answer.statusCode < 300) return answer;
     const retryAfter = answer.headers['retry-after'];
     throw errorOf(actionOf(call), answer.statusCode, await statusOf(answer.body), typeof retryAfter === 'string' ? retryAfter : undefined);
@@ -217,8 +235,8 @@ export class KubeClient {
     });
   }
 
-  #note({ verb, path }: Call, code: string): void {
-    this.#options.onCall?.({ verb, path, code });
+  #note({ verb, path }: Call, code: string, date?: string): void {
+    this.#options.onCall?.({ verb, path, code, date });
   }
 }
 

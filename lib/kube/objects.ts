@@ -12,6 +12,8 @@ export interface ObjectMeta {
   readonly resourceVersion?: string;
   /** RFC 3339 */
   readonly creationTimestamp?: string;
+  /** RFC 3339; the object is being deleted */
+  readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly managedFields?: readonly ManagedFields[];
@@ -53,6 +55,29 @@ export interface EndpointSlice extends KubeObject {
   readonly endpoints?: readonly { readonly addresses?: readonly string[]; readonly conditions?: { readonly ready?: boolean } }[];
 }
 
+/** agent-sandbox's, extensions.agents.x-k8s.io/v1beta1: what this needs of its versions 0.5.6 and 1.0. Times are RFC 3339. */
+export interface SandboxClaim extends KubeObject {
+  readonly spec: {
+    readonly warmPoolRef: { readonly name: string };
+    readonly lifecycle?: {
+      readonly shutdownTime?: string;
+      /** @default Retain */
+      readonly shutdownPolicy?: 'Delete' | 'DeleteForeground' | 'Retain';
+      readonly ttlSecondsAfterFinished?: number;
+    };
+  };
+  readonly status?: {
+    readonly sandbox?: { readonly name?: string; readonly podIPs?: readonly string[] };
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: 'True' | 'False' | 'Unknown';
+      readonly reason: string;
+      readonly message: string;
+      readonly lastTransitionTime: string;
+    }[];
+  };
+}
+
 /** Paths of the collections that the operator uses; of all namespaces when none is named. */
 export const paths = {
   configMaps: (namespace?: string) => core('configmaps', namespace),
@@ -60,6 +85,7 @@ export const paths = {
   secrets: (namespace: string) => core('secrets', namespace),
   endpointSlices: (namespace: string) => `/apis/discovery.k8s.io/v1/namespaces/${segment(namespace)}/endpointslices`,
   leases: (namespace: string) => `/apis/coordination.k8s.io/v1/namespaces/${segment(namespace)}/leases`,
+  sandboxClaims: (namespace: string) => `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${segment(namespace)}/sandboxclaims`,
   events: (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${segment(namespace)}/events`,
 } as const;
 

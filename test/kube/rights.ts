@@ -18,6 +18,12 @@ const everywhere: readonly Rule[] = [
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
+/** In every one of CLAIMS_NAMESPACES. */
+const claims: readonly Rule[] = [
+  { apiGroups: ['extensions.agents.x-k8s.io'], resources: ['sandboxclaims'], verbs: ['list', 'watch', 'patch', 'delete'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
 /** In INSTALL_NAMESPACE, with the names of its settings. */
 export function installRules(lease: string, secrets: readonly string[], configMaps: readonly string[]): readonly Rule[] {
   return [
@@ -41,15 +47,25 @@ export async function grant(
   for (const namespace of where.namespaces) await role(client, user, namespace, everywhere);
 }
 
+/** Lets a user look after the claims of a namespace. */
+export function grantClaims(client: KubeClient, user: string, namespace: string): Promise<void> {
+  return role(client, user, namespace, claims);
+}
+
 /** What a namespace does to have a Secret used for probes. */
 export function grantSecret(client: KubeClient, user: string, namespace: string, name: string): Promise<void> {
   return role(client, user, namespace, [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: [name] }]);
 }
 
+const names: ReadonlyMap<readonly Rule[], string> = new Map([
+  [everywhere, 'declarations'],
+  [claims, 'claims'],
+]);
+
 async function role(client: KubeClient, user: string, namespace: string | undefined, rules: readonly Rule[]): Promise<void> {
   const kind = namespace === undefined ? 'ClusterRole' : 'Role';
   const base = `/apis/${RBAC}/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}`;
-  const metadata = { name: `toolyard-${rules === everywhere ? 'declarations' : 'install'}`, ...(namespace !== undefined && { namespace }) };
+  const metadata = { name: `toolyard-${names.get(rules) ?? 'install'}`, ...(namespace !== undefined && { namespace }) };
   const apiVersion = `${RBAC}/v1`;
   await client.create<KubeObject & { rules: readonly Rule[] }>(`${base}/${kind.toLowerCase()}s`, { apiVersion, kind, metadata, rules });
   const binding = {

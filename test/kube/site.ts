@@ -12,7 +12,7 @@ import { grant, installRules } from './rights.ts';
 
 const MAIN = join(import.meta.dirname, '../../operator/main.ts');
 export const INSTALL = 'toolyard';
-const USER = 'operator';
+export const USER = 'operator';
 const SECRETS = ['toolyard-registry', 'toolyard-ca', 'toolyard-fetch-tls'];
 
 /** An event of events.k8s.io/v1, as far as tests look at it. */
