@@ -12,7 +12,7 @@ import { INSTALL, type Pod } from './testing/yard.ts';
 const SANDBOXES = 'toolyard-sandboxes';
 const POOL = 'default';
 /** s */
-const MAX_AGE = 60;
+const MAX_AGE = 90;
 const GRACE = 10;
 const LATE_MS = 6_000;
 const folder = paths.sandboxClaims(SANDBOXES).replace(/\/sandboxclaims$/, '');
@@ -44,7 +44,8 @@ const inSeconds = (seconds: number): string => wholeSeconds(Date.now() + seconds
 function untilReady(name: string): Promise<SandboxClaim> {
   return eventually(`${name} is ready`, async () => {
     const claim = await claims.find(name);
-    const ready = claim?.status?.conditions?.find(({ type }) => type === 'Ready');
+    if (claim === undefined) throw new Error('it is gone');
+    const ready = claim.status?.conditions?.find(({ type }) => type === 'Ready');
     if (ready?.status === 'True') return claim;
     throw new Error(ready === undefined ? 'it says nothing' : `${ready.reason}: ${ready.message}`);
   });
@@ -106,10 +107,10 @@ test('claims without a lifetime, with a far one, idle, kept, finished and of oth
   // nobody renews it: its server was killed
   const owned = {
     labels: { 'toolyard.dev/kind': 'sandbox', 'toolyard.dev/owner': 'somebody' },
-    annotations: { 'toolyard.dev/idle-seconds': '20' },
+    annotations: { 'toolyard.dev/idle-seconds': '60' },
   };
-  await claims.create('claims-idle', { shutdownTime: inSeconds(20), shutdownPolicy: 'Delete' }, owned);
-  await claims.create('claims-kept', { shutdownTime: inSeconds(20), shutdownPolicy: 'Retain' });
+  await claims.create('claims-idle', { shutdownTime: inSeconds(60), shutdownPolicy: 'Delete' }, owned);
+  await claims.create('claims-kept', { shutdownTime: inSeconds(60), shutdownPolicy: 'Retain' });
   const [none, far, idle, kept] = await Promise.all(['none', 'far', 'idle', 'kept'].map((name) => untilReady(`claims-${name}`)));
   const all = { python, none, far, idle, kept } as Record<string, SandboxClaim>;
   const endsAt = (claim: SandboxClaim | undefined) => Date.parse(claim?.spec.lifecycle?.shutdownTime ?? '');
@@ -140,10 +141,10 @@ test('claims without a lifetime, with a far one, idle, kept, finished and of oth
   expect(of('claims-far')).toEqual(['patch']);
   expect(of('claims-kept')).toEqual(['delete']);
   expect(of('claims-finished')).toEqual(['patch', 'delete']);
-}, 240_000);
+}, 400_000);
 
 test('without the controller of agent-sandbox, and with the leader killed, what is over is ended all the same', async () => {
-  await claims.create('claims-orphan', { shutdownTime: inSeconds(25), shutdownPolicy: 'Delete' });
+  await claims.create('claims-orphan', { shutdownTime: inSeconds(60), shutdownPolicy: 'Delete' });
   const orphan = await untilReady('claims-orphan');
   await control('stop', 'agent-sandbox');
   try {
@@ -163,7 +164,7 @@ test('without the controller of agent-sandbox, and with the leader killed, what 
     await control('start', 'agent-sandbox');
   }
   await untilNothingIsLeft(await untilReady('claims-unseen'));
-}, 240_000);
+}, 400_000);
 
 test('an operator that was away ends what nobody ended, and tells which sandboxes were warm', async () => {
   const { spec } = await client.get<KubeObject & { spec: { replicas: number } }>(
@@ -180,12 +181,12 @@ test('an operator that was away ends what nobody ended, and tells which sandboxe
   await kubectl('-n', INSTALL, 'rollout', 'status', 'deployment/operator', '--timeout=120s');
   const { claim, at } = await claims.untilEnds('claims-meanwhile', 60_000);
   expect(at - createdAt(claim)).toBe(MAX_AGE * 1000);
-  await claims.create('claims-counted', { shutdownTime: inSeconds(20), shutdownPolicy: 'Delete' });
+  await claims.create('claims-counted', { shutdownTime: inSeconds(60), shutdownPolicy: 'Delete' });
   const counted = await untilReady('claims-counted');
   const launch = counted.status?.sandbox?.name === 'claims-counted' ? 'cold' : 'warm';
   await eventually('it is counted', async () => (await metrics()).includes(`toolyard_claims_launched_total{launch="${launch}"} 1\n`));
   for (const one of [counted, claim]) await untilNothingIsLeft(one);
-}, 240_000);
+}, 400_000);
 
 /** Of all operators together. */
 async function metrics(): Promise<string> {
