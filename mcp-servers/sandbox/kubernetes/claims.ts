@@ -90,12 +90,12 @@ export function verdictOf(claim: SandboxClaim, now: number): Verdict {
   if (claim.metadata.deletionTimestamp !== undefined) return { is: 'over', code: 'ended', why: 'it was deleted' };
   const condition = readyCondition(claim);
   if (condition === undefined) return { is: 'waiting', reason: '', message: 'nothing is known of it yet' };
-  const address = claim.status?.sandbox?.podIPs?.find((ip) => isIP(ip) !== 0);
-  if (condition.status === 'True' && address !== undefined) return { is: 'ready', address };
-  return stateBy(condition);
+  return stateBy(condition, claim.status?.sandbox?.podIPs ?? []);
 }
 
-function stateBy(condition: Condition): Verdict {
+function stateBy(condition: Condition, podIPs: readonly string[]): Verdict {
+  const address = podIPs.find((ip) => isIP(ip) !== 0);
+  if (condition.status === 'True' && address !== undefined) return { is: 'ready', address };
   const [code, meaning] = (condition.status === 'True' ? undefined : hopeless.get(condition.reason)) ?? [];
   if (code !== undefined) return { is: 'over', code, why: `${meaning} (${said(condition)})` };
   return { is: 'waiting', reason: condition.reason, message: condition.message };

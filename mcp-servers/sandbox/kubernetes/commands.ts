@@ -36,7 +36,7 @@ export interface RunSettings {
  */
 export async function runCommand(runtime: Runtime, { command, timeoutMs, signal }: Command, settings: RunSettings): Promise<CommandResult> {
   const output = { stdout: new Kept(settings.outputBytes), stderr: new Kept(settings.outputBytes) };
-  const late = AbortSignal.timeout(timeoutMs + OUTER_GRACE_MS);
+  const late = AbortSignal.timeout(Math.ceil(timeoutMs) + OUTER_GRACE_MS);
   const startedAt = performance.now();
   const outcome = await ended(
     runtime.run({
