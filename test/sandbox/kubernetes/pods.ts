@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 
 /** agent-sandbox's real service, as `scripts/ensure-cluster-tools sandboxes` builds it. */
 export const sandboxd = join(homedir(), '.cache/toolyard/cluster-bin/sandboxd');
@@ -61,8 +62,18 @@ export class Pod {
   }
 }
 
-/** What this needs that is not here; undefined when all is. */
-export function missingForPods(): string | undefined {
+/** Defines tests that need pods. Where there can be none, this is shouted about, and under CI the run fails. */
+export function describeWithPods(title: string, define: () => void): void {
+  const missing = missingForPods();
+  if (missing === undefined) return void describe(title, define);
+  process.stderr.write(`\n!!! ${missing}: TESTS OF THE KUBERNETES BACKEND DO NOT RUN\n\n`);
+  test(`pods can be played for: ${title}`, (context) => {
+    if (process.env['CI'] !== 'true') context.skip(missing);
+    expect.fail(missing);
+  });
+}
+
+function missingForPods(): string | undefined {
   if (!existsSync(sandboxd)) return `${sandboxd} is not built: scripts/ensure-cluster-tools sandboxes does it`;
   return existsSync('/usr/bin/bwrap') ? undefined : 'bubblewrap is not installed: scripts/ensure-bubblewrap does it';
 }

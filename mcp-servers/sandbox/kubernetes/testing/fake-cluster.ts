@@ -31,6 +31,9 @@ export interface FakeClusterOptions {
   readonly onDelete?: (claim: SandboxClaim) => void;
 }
 
+/** Longer ones would go off at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const namespace = 'toolyard-sandboxes';
 const claimsPath = `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${namespace}/sandboxclaims`;
 
@@ -56,6 +59,8 @@ export class FakeCluster {
   /** agent-sandbox's definitions are there */
   installed = true;
   namespaceExists = true;
+  /** nobody hears of new claims */
+  refuseReady = false;
   /** METHOD path of every request about claims */
   requests: string[] = [];
 
@@ -186,7 +191,7 @@ export class FakeCluster {
     const made = { ...claim, metadata: { ...claim.metadata, namespace, uid: crypto.randomUUID(), creationTimestamp } };
     const stored = this.#store('ADDED', made);
     // the controller hears of it after whoever made it
-    setImmediate(() => this.#options.onClaim?.(stored, this));
+    if (!this.refuseReady) setImmediate(() => this.#options.onClaim?.(stored, this));
     return stored;
   }
 
@@ -215,7 +220,8 @@ export class FakeCluster {
     this.#record(type, stored);
     clearTimeout(this.#timers.get(name));
     const ends = Date.parse(stored.spec.lifecycle?.shutdownTime ?? '') - Date.now();
-    if (Number.isFinite(ends)) this.#timers.set(name, setTimeout(() => this.remove(name), Math.max(0, ends)).unref());
+    if (Number.isFinite(ends))
+      this.#timers.set(name, setTimeout(() => this.remove(name), Math.min(Math.max(0, ends), LONGEST_TIMER_MS)).unref());
     return stored;
   }
 

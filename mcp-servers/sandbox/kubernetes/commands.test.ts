@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { languagesIn } from './ability.ts';
+import { commandLine } from './commands.ts';
+import { placeOf } from './files.ts';
+import { exitCodeOf } from './sandboxd.ts';
+import { errnoIn } from './shell-files.ts';
+
+test('a command is one argument of a shell, however it looks, and its time is kept inside', () => {
+  const line = commandLine("echo 'a b' && $(x)", 1_500, true);
+  expect(line.slice(-4)).toEqual(['setsid', 'bash', '-c', "echo 'a b' && $(x)"]);
+  expect(line).toContain('1.500');
+  expect(commandLine('x', 1_000, false)[0]).toBe('timeout');
+});
+
+test('both ways to say that a signal ended a program are understood', () => {
+  expect([-1, 143, 0, 7, 256 + 3].map(exitCodeOf)).toEqual([137, 143, 0, 7, 3]);
+});
+
+test.each([
+  ['a', '/workspace/a', true],
+  ['/workspace', '/workspace', true],
+  ['../etc/passwd', '/etc/passwd', false],
+  ['/workspace/../workspace-evil/x', '/workspace-evil/x', false],
+  ['a/%2e%2e/b', '/workspace/a/%2e%2e/b', true],
+])('%s is %s', (path, place, inWorkspace) => {
+  expect(placeOf(path)).toEqual({ path: place, inWorkspace });
+});
+
+test.each([
+  ['open /workspace/x: no such file or directory', 'ENOENT'],
+  ['head: cannot open x: Permission denied', 'EACCES'],
+  ['bash: /usr/x: Read-only file system', 'EROFS'],
+  ['write: no space left on device', 'ENOSPC'],
+  ['lstat: file name too long', 'ENAMETOOLONG'],
+  ['path traversal outside sandbox root is forbidden', undefined],
+])('%s means %s', (text, errno) => {
+  expect(errnoIn(text)).toBe(errno);
+});
+
+test('versions are taken from what programs say, and nothing else is', () => {
+  expect(languagesIn('Python 3.13.5\nNode v26.12.1\nbash 5.2.37(1)-release\n')).toEqual([
+    { name: 'python', version: '3.13.5' },
+    { name: 'javascript', version: '26.12.1' },
+    { name: 'bash', version: '5.2.37' },
+  ]);
+  expect(languagesIn('bash: python3: command not found\nNode \nbash 5.2\n')).toEqual([{ name: 'bash', version: '5.2' }]);
+});
