@@ -288,6 +288,8 @@ export class KubernetesBackend implements SandboxBackend {
 
   /** A connection to the sandbox that the claim has now, seen to be there before anything is sent. */
   async #line(handle: string, signal: AbortSignal): Promise<Line> {
+    // an address is connected to only when the claim has just been seen to have it
+    if (!this.#lines.alive(handle)) this.#forget(handle);
     let claim = await this.#existing(handle);
     let verdict = verdictOf(claim, Date.now());
     if (verdict.is === 'waiting') {

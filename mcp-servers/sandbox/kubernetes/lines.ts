@@ -44,6 +44,11 @@ export class Lines {
     return line;
   }
 
+  /** There is one, and it has not broken. */
+  alive(handle: string): boolean {
+    return this.#lines.peek(handle)?.runtime.alive ?? false;
+  }
+
   /** @param reason what its calls under way end with; undefined: they notice by themselves */
   drop(handle: string, reason?: Error): void {
     const line = this.#lines.peek(handle);

@@ -42,6 +42,8 @@ export interface FileCall {
  * sends is bounded. No call is ever sent twice. Every method throws RuntimeFault, or the signal's reason.
  */
 export interface Runtime {
+  /** A connection is open, so this still is the runtime that it was opened to, whoever has its address by now. */
+  readonly alive: boolean;
   /** Opens a connection, trying again while it is refused. */
   connect(signal: AbortSignal): Promise<void>;
   /** @returns its exit code, 128 + the signal's number when a signal ended it */

@@ -26,6 +26,7 @@ const CONNECT_AGAIN_MS = 25;
 const MAX_MESSAGE_BYTES = 256 * 1024;
 /** What a program may print before it is ended: it is read and counted here, whoever wants it. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+const MESSAGE_COST_BYTES = 64;
 /** Time a program gets to end when told to, before the connection to it is given up. */
 const STOP_GRACE_MS = 3_000;
 const PING_INTERVAL_MS = 5_000;
@@ -72,6 +73,11 @@ export class Sandboxd implements Runtime {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: FILE_ANSWER_MS,
     });
+  }
+
+  get alive(): boolean {
+    const state = this.#session.state();
+    return state === 'open' || state === 'idle' || state === 'verifying';
   }
 
   async connect(signal: AbortSignal): Promise<void> {
@@ -247,9 +253,14 @@ class Output {
   }
 
   take(stream: 'stdout' | 'stderr', bytes: Uint8Array): void {
-    this.#bytes += bytes.length;
-    if (this.#bytes > MAX_OUTPUT_BYTES) throw new OutputFlood();
+    this.count(bytes.length);
     this.#onOutput(stream, bytes);
+  }
+
+  /** Small messages cost as well. */
+  count(bytes: number): void {
+    this.#bytes += Math.max(bytes, MESSAGE_COST_BYTES);
+    if (this.#bytes > MAX_OUTPUT_BYTES) throw new OutputFlood();
   }
 }
 
@@ -272,7 +283,8 @@ async function outcomeOf(events: AsyncIterable<StartResponse>, output: Output, o
     else if (event.case === 'init' && !started) {
       started = true;
       onStart(event.value.processId);
-    } else throw new RuntimeFault('protocol', 'the runtime said of a program what makes no sense');
+    } else if (event.case === undefined) output.count(0);
+    else throw new RuntimeFault('protocol', 'the runtime said of a program what makes no sense');
   }
   if (code === undefined) throw new RuntimeFault('protocol', 'the runtime ended its answer before the program ended');
   return exitCodeOf(code);

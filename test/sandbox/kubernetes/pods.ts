@@ -11,6 +11,9 @@ export const sandboxd = join(homedir(), '.cache/toolyard/cluster-bin/sandboxd');
 
 /** So many pods can there be at once, each with an address of its own. */
 const FIRST_HOST = 10;
+const LAST_HOST = 250;
+/** Test files run in processes of their own. */
+const NETWORK = 100 + Number(process.env['VITEST_POOL_ID'] ?? 0);
 let nextHost = FIRST_HOST;
 
 /** The ports that every pod here listens on, at its address. */
@@ -33,9 +36,7 @@ export class Pod {
     this.#sockets = sockets;
   }
 
-  static async start(): Promise<Pod> {
-    const address = `127.0.2.${nextHost}`;
-    nextHost = nextHost >= 250 ? FIRST_HOST : nextHost + 1;
+  static async start(address = nextAddress()): Promise<Pod> {
     const [grpc, rest] = [await freePort(), await freePort()];
     const child = spawn('bwrap', bubblewrap(['/opt/sandboxd', '--grpc-port', `${grpc}`, '--rest-port', `${rest}`]), { stdio: 'ignore' });
     const sockets = new Set<Socket>();
@@ -44,6 +45,11 @@ export class Pod {
       await forwarder(address, podPorts.rest, { to: rest, sockets }),
     ];
     return new Pod(address, child, listeners, sockets);
+  }
+
+  /** Open ones, each counted at both of its ends. */
+  get connections(): number {
+    return this.#sockets.size;
   }
 
   /** Ends its connections; the next one can be made. */
@@ -151,6 +157,12 @@ function bubblewrap(command: readonly string[]): string[] {
     '--',
     ...command,
   ];
+}
+
+function nextAddress(): string {
+  const address = `127.0.${NETWORK}.${nextHost}`;
+  nextHost = nextHost >= LAST_HOST ? FIRST_HOST : nextHost + 1;
+  return address;
 }
 
 async function freePort(): Promise<number> {
