@@ -34,7 +34,7 @@ export interface RunSettings {
  * Runs a command in a sandbox.
  * @throws RuntimeFault; SandboxError `cancelled`
  */
-export async function runCommand(runtime: Runtime, { command, timeoutMs, signal }: Command, settings: RunSettings): Promise<CommandResult> {
+export async function runCommand(runtime: Runtime, { command, timeoutMs, signal, onOutput }: Command, settings: RunSettings): Promise<CommandResult> {
   const output = { stdout: new Kept(settings.outputBytes), stderr: new Kept(settings.outputBytes) };
   const late = AbortSignal.timeout(Math.ceil(timeoutMs) + OUTER_GRACE_MS);
   const startedAt = performance.now();
@@ -43,7 +43,10 @@ export async function runCommand(runtime: Runtime, { command, timeoutMs, signal 
       argv: commandLine(command, timeoutMs, settings.ownTree),
       input: new Uint8Array(),
       signal: AbortSignal.any([signal, late]),
-      onOutput: (stream, bytes) => output[stream].add(bytes),
+      onOutput: (stream, bytes) => {
+        const kept = output[stream].add(bytes);
+        if (kept.length > 0) onOutput?.(stream, kept);
+      },
     }),
     late,
   );
@@ -89,9 +92,11 @@ class Kept {
     return this.#bytes.all;
   }
 
-  add(piece: Uint8Array): void {
+  /** @returns what there was room for */
+  add(piece: Uint8Array): Uint8Array {
     const kept = piece.subarray(0, this.#room - this.#bytes.length);
     this.#bytes.add(kept);
     this.dropped += piece.length - kept.length;
+    return kept;
   }
 }

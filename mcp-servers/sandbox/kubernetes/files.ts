@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { SandboxError, type FileAccess, type FileListing } from '../backend.ts';
 import { sandboxErrorOf } from '../faults.ts';
+import { WORKSPACE } from '../shell.ts';
 import { RuntimeFault, type Runtime } from './runtime.ts';
-import { WORKSPACE } from './sandboxd.ts';
 import { errnoIn, ErrnoFault, ShellFiles } from './shell-files.ts';
 
 /** Absolute, without `.` and `..`, the way every backend takes a path. */

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { gather } from '../../../lib/bytes.ts';
 import { parseJson } from '../../../lib/json.ts';
 import type { FileListing } from '../backend.ts';
+import { WORKSPACE } from '../shell.ts';
 import { ProcessService, Signal, type StartResponse } from './process_pb.ts';
 import { RuntimeFault, type FileCall, type Program, type Runtime } from './runtime.ts';
 
@@ -16,9 +17,6 @@ export interface SandboxdPorts {
 
 /** Where upstream's service listens. */
 export const sandboxdPorts: SandboxdPorts = { grpc: 9090, rest: 8080 };
-
-/** The directory that its file service serves, and where programs start. */
-export const WORKSPACE = '/workspace';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const CONNECT_AGAIN_MS = 25;
