@@ -71,7 +71,10 @@ export class Pod {
 /** Defines tests that need pods. Where there can be none, this is shouted about, and under CI the run fails. */
 export function describeWithPods(title: string, define: () => void): void {
   const missing = missingForPods();
-  if (missing === undefined) return void describe(title, define);
+  if (missing === undefined) {
+    describe(`${title}`, () => define());
+    return;
+  }
   process.stderr.write(`\n!!! ${missing}: TESTS OF THE KUBERNETES BACKEND DO NOT RUN\n\n`);
   test(`pods can be played for: ${title}`, (context) => {
     if (process.env['CI'] !== 'true') context.skip(missing);
