@@ -34,7 +34,11 @@ export interface RunSettings {
  * Runs a command in a sandbox.
  * @throws RuntimeFault; SandboxError `cancelled`
  */
-export async function runCommand(runtime: Runtime, { command, timeoutMs, signal, onOutput }: Command, settings: RunSettings): Promise<CommandResult> {
+export async function runCommand(
+  runtime: Runtime,
+  { command, timeoutMs, signal, onOutput }: Command,
+  settings: RunSettings,
+): Promise<CommandResult> {
   const output = { stdout: new Kept(settings.outputBytes), stderr: new Kept(settings.outputBytes) };
   const late = AbortSignal.timeout(Math.ceil(timeoutMs) + OUTER_GRACE_MS);
   const startedAt = performance.now();

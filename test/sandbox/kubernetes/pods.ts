@@ -71,10 +71,17 @@ export class Pod {
 /** Defines tests that need pods. Where there can be none, this is shouted about, and under CI the run fails. */
 export function describeWithPods(title: string, define: () => void): void {
   const missing = missingForPods();
-  if (missing === undefined) {
-    describe(`${title}`, () => define());
-    return;
-  }
+  if (missing === undefined) defineUnder(title, define);
+  else reportMissing(title, missing);
+}
+
+function defineUnder(title: string, define: () => void): void {
+  describe(`${title}, which bubblewrap holds`, () => {
+    define();
+  });
+}
+
+function reportMissing(title: string, missing: string): void {
   process.stderr.write(`\n!!! ${missing}: TESTS OF THE KUBERNETES BACKEND DO NOT RUN\n\n`);
   test(`pods can be played for: ${title}`, (context) => {
     if (process.env['CI'] !== 'true') context.skip(missing);

@@ -127,7 +127,7 @@ export class FakeCluster {
   }
 
   async close(): Promise<void> {
-    for (const name of [...this.#claims.keys()]) this.remove(name);
+    for (const name of this.#claims.keys()) this.remove(name);
     this.#server.close();
     this.#server.closeAllConnections();
     await once(this.#server, 'close');
