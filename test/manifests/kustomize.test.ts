@@ -38,23 +38,25 @@ await withProgram('kustomize', ['ensure-cluster-tools'], (programs) => {
     const own = (await built(kubectl, 'overlays/example')).filter(({ metadata }) => metadata.name !== 'operator-declarations');
     expect(own).toEqual(everywhere);
   });
-});
 
-test('with the sandbox the example is what the values make, with both images from a registry', async () => {
-  const values: ValuesInput = {
-    operator: { allNamespaces: true },
-    sandbox: { enabled: true },
-    image: { registry: 'registry.example.com/team' },
-  };
-  const made = (await built('overlays/example-with-sandbox')).filter(({ metadata }) => metadata.name !== 'operator-declarations');
-  expect(withSortedEnv(made)).toEqual(withSortedEnv(wanted(values)));
-});
+  test('with the sandbox the example is what the values make, with both images from a registry', async () => {
+    const values: ValuesInput = {
+      operator: { allNamespaces: true },
+      sandbox: { enabled: true },
+      image: { registry: 'registry.example.com/team' },
+    };
+    const made = (await built(kubectl, 'overlays/example-with-sandbox')).filter(
+      ({ metadata }) => metadata.name !== 'operator-declarations',
+    );
+    expect(withSortedEnv(made)).toEqual(withSortedEnv(wanted(values)));
+  });
 
-test('the kustomization of the sandboxes’ namespace stands by itself', async () => {
-  const inside = finished({ sandbox: { enabled: true } })
-    .filter(({ path }) => path.startsWith('sandboxes/'))
-    .flatMap(({ objects }) => objects as readonly Manifest[]);
-  expect(await built('sandboxes')).toEqual(sorted(inside));
+  test('the kustomization of the sandboxes’ namespace stands by itself', async () => {
+    const inside = finished({ sandbox: { enabled: true } })
+      .filter(({ path }) => path.startsWith('sandboxes/'))
+      .flatMap(({ objects }) => objects as readonly Manifest[]);
+    expect(await built(kubectl, 'sandboxes')).toEqual(sorted(inside));
+  });
 });
 
 test('plain YAML comes with the sandbox and without', () => {
