@@ -138,9 +138,10 @@ function podTemplate(template: Template): object {
           name: 'sandbox',
           image: `${image.registry}/toolyard-sandbox:${pool.imageTag}`,
           imagePullPolicy: image.pullPolicy,
+          // the protocol spelled out as the API server does it, so that tools that compare see no difference
           ports: [
-            { name: 'grpc', containerPort: ports.runtime.grpc },
-            { name: 'rest', containerPort: ports.runtime.rest },
+            { name: 'grpc', containerPort: ports.runtime.grpc, protocol: 'TCP' },
+            { name: 'rest', containerPort: ports.runtime.rest, protocol: 'TCP' },
           ],
           startupProbe: { ...health, periodSeconds: 1, failureThreshold: 60 },
           // no liveness probe: a guest that keeps its runtime busy keeps its files
