@@ -6,21 +6,33 @@ import { OutputFlood } from './sandboxd.ts';
 /** What `timeout(1)` exits with, and what callers are told. */
 const TIMED_OUT = 124;
 const KILLED = 137;
-/** Time between a request to end and the end that nothing can put off, s. */
-const KILL_AFTER_SECONDS = 0.2;
 /** The clock inside is the one that counts: this one ends what that one did not. */
 const OUTER_GRACE_MS = 5_000;
 
 /**
- * How one command runs: in a process tree of its own that ends with it, whatever is in it, and no later than its time.
- *
- * `timeout` is the first process of a process namespace: signals from within cannot end it, and when it ends the kernel ends all others.
- * The command gets a session of its own, so that what it signals with `kill 0` is its own.
+ * The first process of a command's process namespace: waits for the command and for whatever loses its parent, and passes the command's
+ * exit code on, 128 + the signal's number when a signal ended it. When its time is over, or when it is told to, it ends, and the kernel ends
+ * all others with it. In Perl, which every Debian has: a shell cannot wait for a process and a time at once, and timeout(1) in this place
+ * loses the signal's number under gVisor.
+ */
+const first = [
+  'my $seconds = shift; my $child = fork; defined $child or exit 125;',
+  'if (!$child) { setpgrp; exec @ARGV; exit 127 }',
+  '$SIG{TERM} = sub { exit 143 }; $SIG{ALRM} = sub { exit 124 }; alarm $seconds;',
+  'while ((my $pid = wait) > 0) { exit($? & 127 ? 128 + ($? & 127) : $? >> 8) if $pid == $child }',
+].join(' ');
+
+/**
+ * How one command runs: with a process tree of its own that ends with it, whatever is in it, and no later than its time, in whole seconds.
+ * It leads a process group, so that what it signals with `kill 0` is its own.
+ * @param ownTree false where no namespaces can be made: then what it leaves in the background stays
  */
 export function commandLine(command: string, timeoutMs: number, ownTree: boolean): readonly string[] {
-  const limit = ['timeout', '--foreground', '-s', 'KILL', '-k', String(KILL_AFTER_SECONDS), (timeoutMs / 1000).toFixed(3)];
+  const seconds = String(Math.ceil(timeoutMs / 1000));
+  const shell = ['bash', '-c', command];
+  if (!ownTree) return ['timeout', '--foreground', '-s', 'KILL', seconds, 'setsid', ...shell];
   const tree = ['unshare', '--user', '--map-current-user', '--pid', '--fork', '--kill-child=KILL', '--mount-proc', '--'];
-  return [...(ownTree ? tree : []), ...limit, 'setsid', 'bash', '-c', command];
+  return [...tree, 'perl', '-e', first, seconds, ...shell];
 }
 
 export interface RunSettings {
