@@ -76,6 +76,10 @@ export class KubernetesBackend implements SandboxBackend {
   readonly #lines: Lines;
   readonly #seen = new LRUCache<string, Seen>({ max: REMEMBERED });
   readonly #defaults: { readonly idleMs: number; readonly ageMs: number };
+  /** calls under way, by sandbox */
+  readonly #calls = new Map<string, number>();
+  /** claims that are being read */
+  readonly #reading = new Map<string, Promise<SandboxClaim | undefined>>();
   #ability: Ability | undefined;
   #learning: Promise<void> | undefined;
 
@@ -224,10 +228,21 @@ export class KubernetesBackend implements SandboxBackend {
   async #current(handle: string): Promise<SandboxClaim | undefined> {
     const seen = this.#seen.get(handle);
     if (seen !== undefined && performance.now() - seen.at < FRESH_MS) return seen.gone === true ? undefined : seen.claim;
-    const claim = await this.#claims.find(handle);
-    if (claim !== undefined) this.#remember(claim);
-    else if (seen !== undefined) this.#seen.set(handle, { ...seen, gone: true, at: performance.now() });
-    return claim;
+    const reading = this.#reading.get(handle) ?? this.#read(handle);
+    this.#reading.set(handle, reading);
+    return reading;
+  }
+
+  async #read(handle: string): Promise<SandboxClaim | undefined> {
+    try {
+      const claim = await this.#claims.find(handle);
+      const seen = this.#seen.get(handle);
+      if (claim !== undefined) this.#remember(claim);
+      else if (seen !== undefined) this.#seen.set(handle, { ...seen, gone: true, at: performance.now() });
+      return claim;
+    } finally {
+      this.#reading.delete(handle);
+    }
   }
 
   /** @throws SandboxError `not-found`, `ended` */
@@ -258,22 +273,29 @@ export class KubernetesBackend implements SandboxBackend {
 
   /** Only a connection that was refused is tried again: nothing was sent then. */
   async #use<T>(handle: string, { signal }: { signal: AbortSignal }, act: Act<T>): Promise<T> {
-    const first = await this.#attempt(handle, signal, act);
-    if (!('refused' in first)) return first.value;
-    this.#forget(handle);
-    this.#lines.drop(handle);
-    const second = await this.#attempt(handle, signal, act);
-    if ('refused' in second) throw unreachable(handle, second.refused);
-    return second.value;
+    const calls = this.#calls.get(handle) ?? 0;
+    if (calls >= MAX_REQUESTS) {
+      const busy = `${MAX_REQUESTS} calls are under way in sandbox ${handle}, which is all it takes; try again when one has ended`;
+      throw new SandboxError('busy', busy);
+    }
+    this.#calls.set(handle, calls + 1);
+    try {
+      const first = await this.#attempt(handle, signal, act);
+      if (!('refused' in first)) return first.value;
+      this.#forget(handle);
+      this.#lines.drop(handle);
+      const second = await this.#attempt(handle, signal, act);
+      if ('refused' in second) throw unreachable(handle, second.refused);
+      return second.value;
+    } finally {
+      const left = (this.#calls.get(handle) ?? 1) - 1;
+      if (left > 0) this.#calls.set(handle, left);
+      else this.#calls.delete(handle);
+    }
   }
 
   async #attempt<T>(handle: string, signal: AbortSignal, act: Act<T>): Promise<{ value: T } | { refused: RuntimeFault }> {
     const line = await this.#line(handle, signal);
-    if (line.calls >= MAX_REQUESTS) {
-      const busy = `${MAX_REQUESTS} calls are under way in sandbox ${handle}, which is all it takes; try again when one has ended`;
-      throw new SandboxError('busy', busy);
-    }
-    line.calls += 1;
     try {
       return { value: await act(line.runtime, AbortSignal.any([signal, line.over.signal])) };
     } catch (error) {
@@ -281,8 +303,6 @@ export class KubernetesBackend implements SandboxBackend {
       if (!(error instanceof RuntimeFault)) throw error;
       if (error.code === 'refused') return { refused: error };
       throw await this.#explained(handle, line, error);
-    } finally {
-      line.calls -= 1;
     }
   }
 

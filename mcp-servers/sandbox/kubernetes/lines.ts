@@ -7,8 +7,6 @@ export interface Line {
   readonly uid: string | undefined;
   readonly address: string;
   readonly runtime: Runtime;
-  /** calls under way */
-  calls: number;
   /** the runtime answered once */
   connected: boolean;
   /** aborted when the sandbox is known to be over: its calls need not wait for the network to notice */
@@ -39,7 +37,7 @@ export class Lines {
     const { name, uid } = claim.metadata;
     const known = this.#lines.get(name);
     if (known?.address === address && known.uid === uid) return known;
-    const line: Line = { uid, address, runtime: this.#open(address), calls: 0, connected: false, over: new AbortController() };
+    const line: Line = { uid, address, runtime: this.#open(address), connected: false, over: new AbortController() };
     this.#lines.set(name, line);
     return line;
   }
