@@ -1,4 +1,4 @@
-import { SandboxError, type Command, type CommandResult } from '../backend.ts';
+import { headBytes, SandboxError, type Command, type CommandResult } from '../backend.ts';
 import { Bytes } from '../../../lib/bytes.ts';
 import type { Runtime, RuntimeFault } from './runtime.ts';
 import { OutputFlood } from './sandboxd.ts';
@@ -36,7 +36,7 @@ export function commandLine(command: string, timeoutMs: number, ownTree: boolean
 }
 
 export interface RunSettings {
-  /** kept of stdout, and again of stderr */
+  /** kept of stdout, and again of stderr: the beginning and the end */
   readonly outputBytes: number;
   /** commands can be given process trees of their own */
   readonly ownTree: boolean;
@@ -94,25 +94,60 @@ export function startErrno(fault: RuntimeFault): string | undefined {
   return fault.code === 'answered' && /resource temporarily unavailable|cannot allocate memory/i.test(fault.message) ? 'EAGAIN' : undefined;
 }
 
-/** The first bytes of a stream, and how many more there were. */
+/** The beginning and the end of a stream, and how many bytes were between. */
 class Kept {
-  readonly #bytes = new Bytes();
+  readonly #head = new Bytes();
+  readonly #headRoom: number;
+  readonly #tail: Tail;
+  #length = 0;
+
+  constructor(room: number) {
+    this.#headRoom = headBytes(room);
+    this.#tail = new Tail(room - this.#headRoom);
+  }
+
+  get bytes(): Uint8Array {
+    return Buffer.concat([this.#head.all, this.#tail.bytes]);
+  }
+
+  get dropped(): number {
+    return this.#length - this.#head.length - this.#tail.bytes.length;
+  }
+
+  /** @returns what of it belongs to the beginning */
+  add(piece: Uint8Array): Uint8Array {
+    this.#length += piece.length;
+    const kept = piece.subarray(0, this.#headRoom - this.#head.length);
+    this.#head.add(kept);
+    this.#tail.add(piece.subarray(kept.length));
+    return kept;
+  }
+}
+
+/** The last bytes of a stream, in a room that is written round and round. */
+class Tail {
   readonly #room: number;
-  dropped = 0;
+  #ring = Buffer.alloc(0);
+  #at = 0;
+  #full = false;
 
   constructor(room: number) {
     this.#room = room;
   }
 
-  get bytes(): Uint8Array {
-    return this.#bytes.all;
+  get bytes(): Buffer {
+    return Buffer.concat([this.#ring.subarray(this.#full ? this.#at : this.#ring.length), this.#ring.subarray(0, this.#at)]);
   }
 
-  /** @returns what there was room for */
-  add(piece: Uint8Array): Uint8Array {
-    const kept = piece.subarray(0, this.#room - this.#bytes.length);
-    this.#bytes.add(kept);
-    this.dropped += piece.length - kept.length;
-    return kept;
+  add(piece: Uint8Array): void {
+    if (piece.length > 0 && this.#ring.length === 0) this.#ring = Buffer.alloc(this.#room);
+    let left = piece.subarray(Math.max(0, piece.length - this.#room));
+    while (left.length > 0) {
+      const part = left.subarray(0, this.#room - this.#at);
+      this.#ring.set(part, this.#at);
+      this.#at = (this.#at + part.length) % this.#room;
+      this.#full ||= this.#at === 0;
+      left = left.subarray(part.length);
+    }
   }
 }
