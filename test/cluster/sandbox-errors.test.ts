@@ -36,7 +36,7 @@ async function fails(warmpool: string, readyTimeoutMs = READY_TIMEOUT_MS): Promi
     });
   } catch (error) {
     const left = await api.find({ kind: 'SandboxClaim', namespace: SANDBOXES, name: handle });
-    expect(left).toBeUndefined();
+    if (left !== undefined) throw new Error(`the claim ${handle} was left behind`, { cause: error });
     return Object.assign(error as SandboxError, { ms: performance.now() - began });
   }
   throw new Error(`a sandbox of ${warmpool} started`);
