@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-/** agent-sandbox's real service, as `scripts/ensure-cluster-tools sandboxes` builds it. */
+/** agent-sandbox's real service, as `scripts/ensure-cluster-tools` builds it. */
 export const sandboxd = join(homedir(), '.cache/toolyard/cluster-bin/sandboxd');
 
 /** So many pods can there be at once, each with an address of its own. */
@@ -90,7 +90,7 @@ function reportMissing(title: string, missing: string): void {
 }
 
 function missingForPods(): string | undefined {
-  if (!existsSync(sandboxd)) return `${sandboxd} is not built: scripts/ensure-cluster-tools sandboxes does it`;
+  if (!existsSync(sandboxd)) return `${sandboxd} is not built: scripts/ensure-cluster-tools does it`;
   return existsSync('/usr/bin/bwrap') ? undefined : 'bubblewrap is not installed: scripts/ensure-bubblewrap does it';
 }
 
