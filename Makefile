@@ -83,7 +83,8 @@ NAMESPACE ?= toolyard
 # what apply applies: a directory with a kustomization
 OVERLAY ?= kind
 TIMEOUT ?= 300
-image := localhost/toolyard:$(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
+version := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
+images := localhost/toolyard:$(version) localhost/toolyard-sandbox:$(version)
 
 deploy: tools setup-kind docker-build load-kind ## everything on kind, with gVisor; ends with addresses and records (Docker)
 	@kubectl config use-context kind-$(KIND)
@@ -95,19 +96,20 @@ tools: ## the programs that deploy needs, or what is missing
 	@command -v kubectl >/dev/null || { echo "kubectl is missing: install it, 1.30 or newer" >&2; exit 1; }
 	@./scripts/ensure-kind && ./scripts/ensure-runsc && ./scripts/ensure-runsc-shim
 
-setup-kind: ## make the kind cluster KIND=toolyard, with gVisor, unless it is there
+setup-kind: ## make the kind cluster KIND=toolyard, with gVisor and agent-sandbox, unless it is there
 	@./kind/setup $(KIND)
 
-docker-build: ## build the image
-	@docker build -t $(image) .
+docker-build: ## build the images
+	@docker build -t $(word 1,$(images)) .
+	@docker build -t $(word 2,$(images)) -f Dockerfile.sandbox .
 
-load-kind: ## put the image on the nodes of the kind cluster
-	@$$(./scripts/ensure-kind) load docker-image $(image) --name $(KIND)
+load-kind: ## put the images on the nodes of the kind cluster
+	@$$(./scripts/ensure-kind) load docker-image $(images) --name $(KIND)
 
 apply: ## apply OVERLAY=kind, a directory with a kustomization
 	@kubectl apply -k $(OVERLAY)
 
-wait-ready: ## wait until all is ready and published, at most TIMEOUT=300 seconds; say how to reach it
+wait-ready: ## wait until all is ready, the pool full and all published, at most TIMEOUT=300 seconds; say how to reach it
 	@./scripts/wait-ready $(NAMESPACE) $(TIMEOUT)
 
 logs: ## the newest log lines of every part

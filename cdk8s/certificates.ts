@@ -1,8 +1,8 @@
 import { Construct } from 'constructs';
-import { serviceHosts } from './fetch.ts';
 import { addObject, File, type PartProps } from './manifest.ts';
-import { made } from './names.ts';
-import { unlessEmpty, type Template } from './template.ts';
+import { made, servers, type Server } from './names.ts';
+import { runs, serviceHosts } from './server.ts';
+import { unlessEmpty, type Condition, type Template } from './template.ts';
 
 const API = 'cert-manager.io/v1';
 const SELF_SIGNED = 'toolyard-self-signed';
@@ -12,28 +12,33 @@ const OWN_ISSUER = { kind: 'Issuer', name: made.authority };
 export class Certificates extends Construct {
   constructor(scope: Construct, { template }: PartProps) {
     super(scope, 'certificates');
-    const { certificates, fetch } = template.values;
+    const { certificates } = template.values;
     const byCertManager = template.equals(certificates.issuer, 'cert-manager');
     const own = template.not(template.has(certificates.issuerRef));
     addAuthority(new File(this, 'certificates/authority', { when: template.all(byCertManager, own) }), template);
-    const needed = template.all(byCertManager, template.has(fetch.enabled), template.not(template.has(fetch.tlsSecret)));
-    addObject(new File(this, 'certificates/fetch', { when: needed }), {
-      apiVersion: API,
-      kind: 'Certificate',
-      name: made.fetchTls,
-      namespace: template.namespace,
-      part: 'fetch',
-      body: {
-        spec: {
-          secretName: made.fetchTls,
-          dnsNames: serviceHosts(template, 'fetch'),
-          privateKey: { algorithm: 'ECDSA', rotationPolicy: 'Always' },
-          ...template.fields(own, { issuerRef: OWN_ISSUER }),
-          ...unlessEmpty(template, 'issuerRef', certificates.issuerRef),
-        },
-      },
-    });
+    for (const part of servers) addCertificate(this, template, part, byCertManager);
   }
+}
+
+function addCertificate(scope: Construct, template: Template, part: Server, byCertManager: Condition): void {
+  const { issuerRef } = template.values.certificates;
+  const needed = template.all(byCertManager, runs(template, part), template.not(template.has(template.values[part].tlsSecret)));
+  addObject(new File(scope, `certificates/${part}`, { when: needed }), {
+    apiVersion: API,
+    kind: 'Certificate',
+    name: made.tls[part],
+    namespace: template.namespace,
+    part,
+    body: {
+      spec: {
+        secretName: made.tls[part],
+        dnsNames: serviceHosts(template, part),
+        privateKey: { algorithm: 'ECDSA', rotationPolicy: 'Always' },
+        ...template.fields(template.not(template.has(issuerRef)), { issuerRef: OWN_ISSUER }),
+        ...unlessEmpty(template, 'issuerRef', issuerRef),
+      },
+    },
+  });
 }
 
 function addAuthority(file: File, { namespace }: Template): void {

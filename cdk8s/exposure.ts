@@ -1,15 +1,17 @@
 import { Construct } from 'constructs';
-import { PUBLIC_PATH } from './fetch.ts';
 import { addObject, File, type PartProps } from './manifest.ts';
-import { ports, type Part } from './names.ts';
+import { ports, servers, type Server } from './names.ts';
 import { registryIsHere } from './registry.ts';
+import { publicPath, runs } from './server.ts';
 import { unlessEmpty, type Condition, type Template } from './template.ts';
 
+type Exposed = 'registry' | Server;
+
 /** What is reached from outside: by paths of one host, which nobody has to rewrite. */
-const paths: readonly { readonly part: Part; readonly path: string; readonly exact: boolean; readonly port: number }[] = [
+const paths: readonly { readonly part: Exposed; readonly path: string; readonly exact: boolean; readonly port: number }[] = [
   { part: 'registry', path: '/v0.1', exact: false, port: ports.registry },
   { part: 'registry', path: '/v0', exact: false, port: ports.registry },
-  { part: 'fetch', path: PUBLIC_PATH, exact: true, port: ports.http },
+  ...servers.map((part) => ({ part, path: publicPath(part), exact: true, port: ports.http })),
 ];
 
 /** Public addresses, off by default. */
@@ -21,8 +23,8 @@ export class Exposure extends Construct {
   }
 }
 
-function isThere(template: Template, part: Part): Condition {
-  return part === 'fetch' ? template.has(template.values.fetch.enabled) : registryIsHere(template);
+function isThere(template: Template, part: Exposed): Condition {
+  return part === 'registry' ? registryIsHere(template) : runs(template, part);
 }
 
 function addRoute(scope: Construct, template: Template): void {
@@ -50,7 +52,7 @@ function addRoute(scope: Construct, template: Template): void {
 function addIngress(scope: Construct, template: Template): void {
   const { kind, host, ingress } = template.values.exposure;
   const file = new File(scope, 'exposure/ingress', { when: template.equals(kind, 'ingress') });
-  const backend = (part: Part, port: number) => ({ service: { name: part, port: { number: port } } });
+  const backend = (part: Exposed, port: number) => ({ service: { name: part, port: { number: port } } });
   addObject(file, {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'Ingress',

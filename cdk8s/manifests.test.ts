@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { AGENT_SANDBOX } from './names.ts';
 import { finished } from './output.ts';
 import { installations } from './testing/installations.ts';
 import type { Container, Kinds, Labels, Manifest, Pod, Workload } from './testing/objects.ts';
@@ -6,7 +9,9 @@ import type { ValuesInput } from './values.ts';
 
 const NAMESPACE = 'tools';
 const CLUSTER = ['ClusterRole', 'ClusterRoleBinding', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
-const WITHOUT_NAMESPACE = new Set(['Namespace', ...CLUSTER]);
+const WITHOUT_NAMESPACE = new Set(['Namespace', 'RuntimeClass', ...CLUSTER]);
+/** What talks to the API server. */
+const WITH_TOKEN = ['operator', 'sandbox'];
 
 function objectsOf(values: ValuesInput): readonly Manifest[] {
   return finished(values, NAMESPACE).flatMap(({ objects }) => objects as readonly Manifest[]);
@@ -20,6 +25,7 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
   const objects = objectsOf(values);
   const of = <K extends keyof Kinds>(...kinds: readonly K[]) => kindIn(objects, ...kinds);
   const workloads = of('Deployment', 'StatefulSet');
+  const own = <T extends Manifest>(manifests: readonly T[]) => manifests.filter(({ metadata }) => metadata.namespace === NAMESPACE);
   const named = workloads.map(({ metadata, spec }): [string, Workload['spec'], Pod, Container] => {
     const [container] = spec.template.spec.containers;
     if (container === undefined) throw new TypeError(`${metadata.name} has no container`);
@@ -57,14 +63,14 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
     expect(unbounded).toEqual([]);
   });
 
-  test.each(named)('%s is probed, spread, and runs under an account of its own, with a token only if it is the operator', (...args) => {
+  test.each(named)('%s is probed, spread, and runs under an account of its own, with a token only if it needs one', (...args) => {
     const [part, spec, pod, container] = args;
     expect(Object.keys(container)).toEqual(expect.arrayContaining(['startupProbe', 'livenessProbe', 'readinessProbe']));
     for (const { labelSelector } of pod.topologySpreadConstraints) expect(labelSelector).toEqual(spec.selector);
     expect(pod.topologySpreadConstraints).not.toEqual([]);
     expect(pod.serviceAccountName).toBe(part);
     expect(of('ServiceAccount').filter(({ metadata }) => metadata.name === part)).toMatchObject([{ automountServiceAccountToken: false }]);
-    expect(pod.automountServiceAccountToken).toBe(part === 'operator');
+    expect(pod.automountServiceAccountToken).toBe(WITH_TOKEN.includes(part));
   });
 
   test.each(named)('%s runs an image of a certain version', (_part, _spec, _pod, { image }) => {
@@ -90,7 +96,7 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
     const selectors = [
       ...of('Service').map(({ spec }) => spec.selector),
       ...of('PodDisruptionBudget').map(({ spec }) => spec.selector.matchLabels),
-      ...of('NetworkPolicy').map(({ spec }) => spec.podSelector.matchLabels),
+      ...own(of('NetworkPolicy')).map(({ spec }) => spec.podSelector.matchLabels ?? {}),
     ];
     expect(selectors.filter((selector) => podsMatching(workloads, selector).length === 0)).toEqual([]);
     for (const { spec } of workloads) expect(podsMatching(workloads, spec.selector.matchLabels)).toEqual([spec.template.spec]);
@@ -121,7 +127,7 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
 
   test('unless policies are off, everything is denied first, and each part has rules of its own', () => {
     const wanted = values.networkPolicies?.enabled === false ? [] : ['toolyard-default-deny', ...namesOf(workloads)];
-    expect(namesOf(of('NetworkPolicy'))).toEqual(wanted.toSorted());
+    expect(namesOf(own(of('NetworkPolicy')))).toEqual(wanted.toSorted());
     expect(of('NetworkPolicy').filter(({ spec }) => spec.policyTypes.join() !== 'Ingress,Egress')).toEqual([]);
   });
 
@@ -136,7 +142,9 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
   test('rights never cover everything or delete anything, and Secrets are read by name only', () => {
     const rules = of('Role', 'ClusterRole').flatMap((role) => role.rules);
     const words = rules.flatMap(({ resources, verbs }) => [...resources, ...verbs]);
-    for (const word of ['*', 'delete', 'deletecollection', 'escalate', 'bind', 'impersonate']) expect(words).not.toContain(word);
+    for (const word of ['*', 'deletecollection', 'escalate', 'bind', 'impersonate']) expect(words).not.toContain(word);
+    const deletable = rules.filter(({ verbs }) => verbs.includes('delete')).flatMap(({ resources }) => resources);
+    expect(deletable.filter((resource) => resource !== 'sandboxclaims')).toEqual([]);
     const ofSecrets = rules.filter(({ resources }) => resources.includes('secrets'));
     expect(ofSecrets.filter(({ verbs, resourceNames = [] }) => resourceNames.length === 0 && verbs.join() !== 'create')).toEqual([]);
   });
@@ -146,23 +154,25 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
     expect(cluster.toSorted()).toEqual(values.operator?.allNamespaces === true ? CLUSTER : []);
   });
 
-  test('every binding is of a role that is there, to the operator', () => {
+  test('every binding is of a role that is there, to the part whose it is', () => {
     const roles = of('Role', 'ClusterRole').map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''} ${metadata.name}`);
     const bound = of('RoleBinding', 'ClusterRoleBinding').map(
       ({ roleRef, metadata }) => `${roleRef.kind} ${metadata.namespace ?? ''} ${roleRef.name}`,
     );
     expect(bound).toEqual(roles);
-    const subjects = new Set(of('RoleBinding', 'ClusterRoleBinding').map((binding) => JSON.stringify(binding.subjects)));
-    expect([...subjects].map((text) => JSON.parse(text) as unknown)).toEqual([
-      [{ kind: 'ServiceAccount', name: 'operator', namespace: NAMESPACE }],
-    ]);
+    for (const { metadata, subjects } of of('RoleBinding', 'ClusterRoleBinding')) {
+      const name = metadata.labels['app.kubernetes.io/name'] ?? '';
+      expect(subjects).toEqual([{ kind: 'ServiceAccount', name, namespace: NAMESPACE }]);
+      expect(WITH_TOKEN).toContain(name);
+    }
   });
 
   test('every Secret that a pod mounts or reads is the user’s, made by the operator, or made by cert-manager', () => {
     const made = generatedBy(workloads);
     const issued = of('Certificate').map(({ spec }) => spec.secretName);
-    const { registry, fetch, postgresql } = values;
-    const given = [registry?.seedSecret, registry?.databaseUrlSecret, fetch?.tlsSecret, fetch?.tokensSecret, postgresql?.passwordSecret];
+    const { registry, fetch, postgresql, sandbox } = values;
+    const ofServers = [fetch, sandbox].flatMap((server) => [server?.tlsSecret, server?.tokensSecret]);
+    const given = [registry?.seedSecret, registry?.databaseUrlSecret, postgresql?.passwordSecret, sandbox?.handleKeySecret, ...ofServers];
     const used = workloads.flatMap(({ spec }) => secretsOf(spec.template.spec));
     expect([...made, ...issued, ...given]).toEqual(expect.arrayContaining(used));
     const all = [...made, ...issued];
@@ -175,9 +185,82 @@ describe.each(Object.entries(installations))('%s', (_name, values) => {
       (JSON.parse(data?.['server.json'] ?? '') as { remotes: readonly { url: string }[] }).remotes.map(({ url }) => url),
     );
     const host = values.exposure?.host;
-    const wanted = host === undefined ? `https://fetch.${NAMESPACE}.svc:8443/mcp` : `https://${host}/fetch/mcp`;
-    expect(urls).toEqual(values.fetch?.enabled === false || values.catalog?.enabled === false ? [] : [wanted]);
+    const servers = (['fetch', 'sandbox'] as const).filter((part) => values[part]?.enabled ?? part === 'fetch');
+    const wanted = servers.map((part) =>
+      host === undefined ? `https://${part}.${NAMESPACE}.svc:8443/mcp` : `https://${host}/${part}/mcp`,
+    );
+    expect(urls).toEqual(values.catalog?.enabled === false ? [] : wanted);
   });
+});
+
+const withSandbox = Object.entries(installations).filter(([, values]) => values.sandbox?.enabled === true);
+describe.each(withSandbox)('sandboxes: %s', (_name, values) => {
+  const objects = objectsOf(values);
+  const of = <K extends keyof Kinds>(...kinds: readonly K[]) => kindIn(objects, ...kinds);
+  const namespace = values.sandboxNamespace ?? 'toolyard-sandboxes';
+  const inside = <T extends Manifest>(manifests: readonly T[]) => manifests.filter(({ metadata }) => metadata.namespace === namespace);
+
+  test('their namespace is there, insists on the standard restricted, and has none of the installation’s own pods', () => {
+    const found = of('Namespace').find(({ metadata }) => metadata.name === namespace);
+    expect(found?.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
+    expect(inside(of('Deployment', 'StatefulSet', 'Service', 'ServiceAccount'))).toEqual([]);
+  });
+
+  test('they run as restricted wants it, on a read-only root, without a token, in the runtime class that was chosen', () => {
+    const { podTemplate } = only(of('SandboxTemplate')).spec;
+    const { spec: pod } = podTemplate;
+    const [container, ...more] = pod.containers;
+    expect(more).toEqual([]);
+    expect(pod).toMatchObject({
+      runtimeClassName: values.sandbox?.runtimeClass?.name ?? 'gvisor',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      dnsPolicy: 'Default',
+      securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+    expect(container).toMatchObject({
+      securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+    });
+    for (const amounts of [container?.resources.requests, container?.resources.limits])
+      expect(Object.keys(amounts ?? {})).toEqual(expect.arrayContaining(['cpu', 'memory']));
+    expect(pod.volumes.map(({ name, emptyDir }) => [name, emptyDir?.medium, typeof emptyDir?.sizeLimit])).toEqual([
+      ['workspace', 'Memory', 'string'],
+      ['tmp', 'Memory', 'string'],
+    ]);
+  });
+
+  test('they reach nothing, and only the sandbox server reaches them, whatever the other policies are', () => {
+    expect(only(of('SandboxTemplate')).spec.networkPolicyManagement).toBe('Unmanaged');
+    const { spec } = only(inside(of('NetworkPolicy')));
+    expect(spec).toEqual({
+      podSelector: {},
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        {
+          from: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': NAMESPACE } },
+              podSelector: { matchLabels: { 'app.kubernetes.io/name': 'sandbox', 'app.kubernetes.io/part-of': 'toolyard' } },
+            },
+          ],
+          ports: [
+            { protocol: 'TCP', port: 9090 },
+            { protocol: 'TCP', port: 8080 },
+          ],
+        },
+      ],
+    });
+  });
+
+  test('nobody may touch their pods or Secrets there', () => {
+    const resources = inside(of('Role')).flatMap(({ rules }) => rules.flatMap((rule) => rule.resources));
+    expect([...new Set(resources)].toSorted()).toEqual(['sandboxclaims', 'sandboxes', 'sandboxtemplates', 'sandboxwarmpools']);
+  });
+});
+
+test('the image of sandboxes has the runtime of the release that they are made with', () => {
+  const dockerfile = readFileSync(join(import.meta.dirname, '..', 'Dockerfile.sandbox'), 'utf8');
+  expect(dockerfile).toContain(`FROM registry.k8s.io/agent-sandbox/sandboxd:v${AGENT_SANDBOX} AS runtime\n`);
 });
 
 test.each([{}, { registry: { kind: 'embedded' } }] satisfies readonly ValuesInput[])(
@@ -212,8 +295,12 @@ test('the installations of these tests make every kind of object that there is',
       "Namespace",
       "NetworkPolicy",
       "PodDisruptionBudget",
+      "ResourceQuota",
       "Role",
       "RoleBinding",
+      "RuntimeClass",
+      "SandboxTemplate",
+      "SandboxWarmPool",
       "Service",
       "ServiceAccount",
       "ServiceMonitor",
@@ -223,6 +310,11 @@ test('the installations of these tests make every kind of object that there is',
     ]
   `);
 });
+
+function only<T>(items: readonly T[]): T {
+  expect(items).toHaveLength(1);
+  return items[0] as T;
+}
 
 function namesOf(manifests: readonly Manifest[]): readonly string[] {
   return manifests.map(({ metadata }) => metadata.name).toSorted();

@@ -1,9 +1,10 @@
 import { Construct } from 'constructs';
 import { addObject, File, type PartProps } from './manifest.ts';
-import { CLIENTS, PART_OF, ports, selectorOf, type Part } from './names.ts';
+import { CLIENTS, PART_OF, ports, selectorOf, type Part, type Server } from './names.ts';
 import { databaseIsHere } from './postgresql.ts';
 import { publicIPv4, publicIPv6 } from './public-addresses.ts';
 import { registryIsHere } from './registry.ts';
+import { runs } from './server.ts';
 import type { Condition, Template } from './template.ts';
 
 interface Rules {
@@ -22,7 +23,7 @@ export class NetworkPolicies extends Construct {
     const enabled = template.has(template.values.networkPolicies.enabled);
     const denied = new File(this, 'network-policies/default-deny', { when: enabled });
     addPolicy(denied, template, { name: 'toolyard-default-deny', podSelector: { matchLabels: PART_OF } });
-    for (const rules of [operatorRules(template), fetchRules(template), registryRules(template), databaseRules(template)]) {
+    for (const rules of allRules(template)) {
       const file = new File(this, `network-policies/${rules.part}`, { when: template.all(enabled, rules.when) });
       const { part, ingress, egress } = rules;
       addPolicy(file, template, {
@@ -36,14 +37,22 @@ export class NetworkPolicies extends Construct {
   }
 }
 
-interface Policy {
+function allRules(template: Template): readonly Rules[] {
+  return [operatorRules, fetchRules, sandboxRules, registryRules, databaseRules].map((rules) => rules(template));
+}
+
+export interface Policy {
   readonly name: string;
+  /** @default the installation's */
+  readonly namespace?: string;
   readonly part?: Part;
   readonly podSelector: object;
+  readonly ingress?: readonly object[];
   readonly egress?: readonly object[];
 }
 
-function addPolicy(file: File, { namespace }: Template, { name, part, ...spec }: Policy): void {
+/** Denies what its rules do not allow, in both directions. */
+export function addPolicy(file: File, template: Template, { name, namespace = template.namespace, part, ...spec }: Policy): void {
   addObject(file, {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -57,7 +66,7 @@ function addPolicy(file: File, { namespace }: Template, { name, part, ...spec }:
 /** Asks servers wherever declarations may name them: in watched namespaces, and at public addresses. */
 function operatorRules(template: Template): Rules {
   const { networkPolicies, operator, metrics } = template.values;
-  const { apiServer, operatorEgress } = networkPolicies;
+  const { operatorEgress } = networkPolicies;
   const { cidrs, namespaces } = operator.probeAllow;
   return {
     part: 'operator',
@@ -65,10 +74,7 @@ function operatorRules(template: Template): Rules {
     ingress: template.fields(template.has(metrics.fromNamespaces), { ingress: metricsFrom(template, ports.metrics) }),
     egress: [
       dnsRule(template),
-      {
-        ...template.fields(template.has(apiServer.cidrs), { to: template.each(apiServer.cidrs, blockOf) }),
-        ports: template.each(apiServer.ports, tcp),
-      },
+      apiServerRule(template),
       ...template.when(registryIsHere(template), [{ to: [podsOf('registry')], ports: [tcp(ports.registry)] }]),
       {
         to: [
@@ -89,20 +95,40 @@ function operatorRules(template: Template): Rules {
 }
 
 function fetchRules(template: Template): Rules {
-  const { fetch, networkPolicies, metrics } = template.values;
+  const { networkPolicies } = template.values;
   return {
     part: 'fetch',
-    when: template.has(fetch.enabled),
-    ingress: {
-      ingress: [
-        { from: [clients, podsOf('operator'), ...exposedTo(template)], ports: [tcp(ports.http), tcp(ports.https)] },
-        ...template.when(template.has(metrics.fromNamespaces), metricsFrom(template, ports.metrics)),
-      ],
-    },
+    when: runs(template, 'fetch'),
+    ingress: serverIngress(template),
     egress: [
       dnsRule(template),
       { to: publicPeers(template), ports: [{ protocol: 'TCP' }] },
       ...template.items(networkPolicies.fetchEgress),
+    ],
+  };
+}
+
+/** Of the outside it needs its API server only: pods are dialled by address. */
+function sandboxRules(template: Template): Rules {
+  const { networkPolicies, sandboxNamespace } = template.values;
+  return {
+    part: 'sandbox',
+    when: runs(template, 'sandbox'),
+    ingress: serverIngress(template),
+    egress: [
+      apiServerRule(template),
+      { to: [namespaceCalled(sandboxNamespace)], ports: runtimePorts },
+      ...template.items(networkPolicies.sandboxEgress),
+    ],
+  };
+}
+
+function serverIngress(template: Template): object {
+  const { metrics } = template.values;
+  return {
+    ingress: [
+      { from: [clients, podsOf('operator'), ...exposedTo(template)], ports: [tcp(ports.http), tcp(ports.https)] },
+      ...template.when(template.has(metrics.fromNamespaces), metricsFrom(template, ports.metrics)),
     ],
   };
 }
@@ -142,6 +168,11 @@ function podsOf(part: Part): object {
   return { podSelector: { matchLabels: selectorOf(part) } };
 }
 
+/** The pods of a server, seen from another namespace. */
+export function serverIn(namespace: string, part: Server): object {
+  return { ...namespaceCalled(namespace), ...podsOf(part) };
+}
+
 function namespaceCalled(name: string): object {
   return { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } };
 }
@@ -152,6 +183,16 @@ function blockOf(cidr: string): object {
 
 function tcp(port: number): object {
   return { protocol: 'TCP', port };
+}
+
+export const runtimePorts = [tcp(ports.runtime.grpc), tcp(ports.runtime.rest)];
+
+function apiServerRule(template: Template): object {
+  const { apiServer } = template.values.networkPolicies;
+  return {
+    ...template.fields(template.has(apiServer.cidrs), { to: template.each(apiServer.cidrs, blockOf) }),
+    ports: template.each(apiServer.ports, tcp),
+  };
 }
 
 function dnsRule(template: Template): object {

@@ -1,11 +1,11 @@
 import { Construct } from 'constructs';
 import { addDisruptionBudget, addServiceMonitor } from './availability.ts';
-import { serviceHosts } from './fetch.ts';
 import { addDeployment, addService, addServiceAccount, File, type PartProps } from './manifest.ts';
-import { LEASE, made, PASSWORD_KEY, ports, SEED_KEY } from './names.ts';
+import { HANDLE_KEY, LEASE, made, PASSWORD_KEY, ports, SEED_KEY, servers } from './names.ts';
 import { env, fromConfigMap, fromSecret, httpProbes, nodeEnv, podTemplate, scratch, toolyardImage, type OptionalMount } from './pod.ts';
 import { databaseIsHere } from './postgresql.ts';
 import { registryIsHere, seedSecret } from './registry.ts';
+import { runs, serviceHosts } from './server.ts';
 import type { Condition, Template } from './template.ts';
 
 const part = 'operator';
@@ -14,6 +14,7 @@ const SEED_BYTES = 32;
 const PASSWORD_BYTES = 24;
 /** It allocates little, but all the time: Node would let garbage grow to 50 MB before it collects, and then keep them. */
 const SMALL_YOUNG_HEAP = '--max-semi-space-size=4 ';
+const HANDLE_KEY_BYTES = 32;
 
 /** The operator: one pod works, the others stand by. */
 export class Operator extends Construct {
@@ -60,6 +61,11 @@ function operatorPod(template: Template): object {
       ...template.when(template.has(operator.namePolicy), [env('NAME_POLICY', template.json(operator.namePolicy))]),
       ...probeAllow(template),
       env('GENERATE', generated(template)),
+      ...template.when(runs(template, 'sandbox'), [
+        env('CLAIMS_NAMESPACES', values.sandboxNamespace),
+        env('CLAIM_MAX_AGE_SECONDS', template.text(values.sandbox.maxAgeSeconds)),
+        env('CLAIMS_MAX', template.text(values.sandbox.quota.claims)),
+      ]),
       ...trustEnv(template),
     ],
     ports: [
@@ -97,9 +103,8 @@ function probeAllow(template: Template): readonly object[] {
 
 /** What the leader makes when it is missing; pods that mount it wait for it. */
 function generated(template: Template): string {
-  const { registry, postgresql, fetch } = template.values;
+  const { registry, postgresql, sandbox } = template.values;
   const authority = ownAuthority(template);
-  const needsTls = template.all(authority, template.has(fetch.enabled), template.not(template.has(fetch.tlsSecret)));
   return template.jsonList([
     {
       when: template.all(registryIsHere(template), template.not(template.has(registry.seedSecret))),
@@ -110,7 +115,14 @@ function generated(template: Template): string {
       item: { is: 'hex', secret: made.database, key: PASSWORD_KEY, bytes: PASSWORD_BYTES },
     },
     { when: authority, item: { is: 'ca', secret: made.authority, configMap: made.authority } },
-    { when: needsTls, item: { is: 'certificate', secret: made.fetchTls, hosts: serviceHosts(template, 'fetch') } },
+    ...servers.map((part) => ({
+      when: template.all(authority, runs(template, part), template.not(template.has(template.values[part].tlsSecret))),
+      item: { is: 'certificate', secret: made.tls[part], hosts: serviceHosts(template, part) },
+    })),
+    {
+      when: template.all(runs(template, 'sandbox'), template.not(template.has(sandbox.handleKeySecret))),
+      item: { is: 'hex', secret: made.handleKey, key: HANDLE_KEY, bytes: HANDLE_KEY_BYTES },
+    },
   ]);
 }
 
@@ -124,12 +136,13 @@ function trustEnv(template: Template): readonly object[] {
 function trusted(template: Template): readonly OptionalMount[] {
   const { extraCA, certificates } = template.values;
   const extra = template.has(extraCA.configMap);
+  const anyServer = template.any(...servers.map((part) => runs(template, part)));
   return [
     { when: extra, mount: fromConfigMap('trusted', TRUSTED, extraCA.configMap) },
     {
-      when: template.all(template.equals(certificates.issuer, 'cert-manager'), template.not(extra)),
+      when: template.all(template.equals(certificates.issuer, 'cert-manager'), template.not(extra), anyServer),
       // cert-manager puts the issuer's certificate beside each certificate that it makes
-      mount: fromSecret('trusted', TRUSTED, made.fetchTls),
+      mount: fromSecret('trusted', TRUSTED, template.choose(runs(template, 'fetch'), made.tls.fetch, made.tls.sandbox)),
     },
   ];
 }

@@ -65,19 +65,9 @@ export function podTemplate(template: Template, props: PodProps): object {
       automountServiceAccountToken: token,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: GRACE_SECONDS,
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: user,
-        runAsGroup: user,
-        fsGroup: user,
-        fsGroupChangePolicy: 'OnRootMismatch',
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
+      securityContext: { ...runAs(user), fsGroupChangePolicy: 'OnRootMismatch' },
       ...unlessEmpty(template, 'imagePullSecrets', template.values.image.pullSecrets),
-      ...unlessEmpty(template, 'nodeSelector', values.nodeSelector),
-      ...unlessEmpty(template, 'tolerations', values.tolerations),
-      ...unlessEmpty(template, 'affinity', values.affinity),
-      ...unlessEmpty(template, 'priorityClassName', values.priorityClassName),
+      ...placement(template, values),
       topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
         maxSkew: 1,
         topologyKey,
@@ -87,6 +77,30 @@ export function podTemplate(template: Template, props: PodProps): object {
       containers: [containerOf(template, props)],
       volumes: [...props.mounts.flatMap(volumeOf), ...optionalMounts.flatMap(({ when, mount }) => template.when(when, volumeOf(mount)))],
     },
+  };
+}
+
+/** What a pod may be, as the Pod Security standard `restricted` wants it. */
+export function runAs(user: number): object {
+  return { runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user, seccompProfile: { type: 'RuntimeDefault' } };
+}
+
+/** The same of its container, with a read-only root. */
+export const confined = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  capabilities: { drop: ['ALL'] },
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** On which nodes its pods run, and with which priority. */
+export function placement(template: Template, values: Omit<PartValues, 'extraEnv'>): object {
+  return {
+    ...unlessEmpty(template, 'nodeSelector', values.nodeSelector),
+    ...unlessEmpty(template, 'tolerations', values.tolerations),
+    ...unlessEmpty(template, 'affinity', values.affinity),
+    ...unlessEmpty(template, 'priorityClassName', values.priorityClassName),
   };
 }
 
@@ -103,13 +117,7 @@ function containerOf(template: Template, props: PodProps): object {
     ...props.probes,
     ...(preStop && { lifecycle: { preStop: { exec: { command: preStop } } } }),
     resources: values.resources,
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      runAsNonRoot: true,
-      capabilities: { drop: ['ALL'] },
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    securityContext: confined,
     volumeMounts: [...props.mounts.map(mountOf), ...optionalMounts.flatMap(({ when, mount }) => template.when(when, [mountOf(mount)]))],
   };
 }

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { addObject, File, type PartProps } from './manifest.ts';
 import { addAdmissionPolicy } from './admission-policy.ts';
-import { LEASE, made } from './names.ts';
+import { LEASE, made, type Part } from './names.ts';
 import { seedSecret } from './registry.ts';
 import type { Template } from './template.ts';
 
@@ -55,32 +55,37 @@ function addClusterRole(file: File, template: Template): void {
     kind: 'ClusterRoleBinding',
     name,
     part,
-    body: bindingTo(template, 'ClusterRole', name),
+    body: bindingTo(template, { kind: 'ClusterRole', name, part }),
   });
   addAdmissionPolicy(file, template);
 }
 
 /** Its Lease, and the Secrets that it makes. Creating cannot be limited to names. */
 function ownRules(template: Template): readonly object[] {
-  const readable = [made.database, made.authority, made.fetchTls, seedSecret(template)];
+  const { tls, ...others } = made;
+  const ours = [...Object.values(others), ...Object.values(tls)];
+  const readable = [...ours.filter((name) => name !== made.seed), seedSecret(template)];
   return [
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: [LEASE], verbs: ['get', 'update'] },
     { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
     { apiGroups: [''], resources: ['secrets'], resourceNames: readable, verbs: ['get'] },
-    { apiGroups: [''], resources: ['secrets'], resourceNames: Object.values(made), verbs: ['update'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: ours, verbs: ['update'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['create'] },
     { apiGroups: [''], resources: ['configmaps'], resourceNames: [made.authority], verbs: ['get', 'update'] },
   ];
 }
 
-interface Grant {
+export interface Grant {
+  /** whose account @default the operator's */
+  readonly part?: Part;
   readonly name: string;
   readonly namespace: string;
   readonly rules: readonly object[];
 }
 
-function grant(file: File, template: Template, { name, namespace, rules }: Grant): void {
+/** A Role, and its binding to a part of the installation. */
+export function grant(file: File, template: Template, { part = 'operator', name, namespace, rules }: Grant): void {
   addObject(file, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', name, namespace, part, body: { rules } });
   addObject(file, {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -88,11 +93,17 @@ function grant(file: File, template: Template, { name, namespace, rules }: Grant
     name,
     namespace,
     part,
-    body: bindingTo(template, 'Role', name),
+    body: bindingTo(template, { kind: 'Role', name, part }),
   });
 }
 
-function bindingTo({ namespace }: Template, kind: 'Role' | 'ClusterRole', name: string): object {
+interface RoleOf {
+  readonly kind: 'Role' | 'ClusterRole';
+  readonly name: string;
+  readonly part: Part;
+}
+
+function bindingTo({ namespace }: Template, { kind, name, part }: RoleOf): object {
   return {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
     subjects: [{ kind: 'ServiceAccount', name: part, namespace }],

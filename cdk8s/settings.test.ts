@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { readConfig } from '../lib/config.ts';
 import { fetchConfig } from '../mcp-servers/fetch/config.ts';
 import { registryConfig } from '../mcp-servers/registry/config.ts';
+import { sandboxConfig } from '../mcp-servers/sandbox/config.ts';
 import { config as operatorConfig } from '../operator/config.ts';
 import { finished } from './output.ts';
 import { installations } from './testing/installations.ts';
@@ -13,6 +14,7 @@ const configs: Readonly<Record<string, z.ZodObject>> = {
   '/app/fetch.mjs': fetchConfig,
   '/app/operator.mjs': operatorConfig,
   '/app/registry.mjs': registryConfig,
+  '/app/sandbox.mjs': sandboxConfig,
 };
 
 interface Container {
@@ -28,7 +30,7 @@ test.each(Object.entries(installations))('each process accepts the settings that
   const containers = objects.flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
   const own = containers.filter(({ args: [program = ''] = [] }) => program in configs);
   expect(own.length + (values.fetch?.enabled === false ? 1 : 0)).toBeGreaterThan(0);
-  const theirs = values.fetch?.extraEnv?.map(({ name }) => name) ?? [];
+  const theirs = [values.fetch, values.sandbox].flatMap((server) => server?.extraEnv ?? []).map(({ name }) => name);
   for (const { args: [program = ''] = [], env } of own) {
     const config = configs[program];
     if (config === undefined) continue;

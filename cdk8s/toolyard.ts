@@ -10,12 +10,14 @@ import { Operator } from './operator.ts';
 import { PostgreSQL } from './postgresql.ts';
 import { Rbac } from './rbac.ts';
 import { Registry } from './registry.ts';
+import { Sandbox } from './sandbox.ts';
+import { Sandboxes } from './sandboxes.ts';
 import type { Template } from './template.ts';
 
 /** The namespace of plain YAML; a chart takes its release's. */
 export const NAMESPACE = 'toolyard';
 
-/** Everything but the namespace, which Helm leaves to its user. */
+/** Everything but the namespaces, which Helm leaves to its user. */
 class Toolyard extends Construct {
   constructor(scope: Construct, { template }: PartProps) {
     super(scope, 'toolyard');
@@ -24,6 +26,8 @@ class Toolyard extends Construct {
     new Registry(this, { template });
     new PostgreSQL(this, { template });
     new Fetch(this, { template });
+    new Sandbox(this, { template });
+    new Sandboxes(this, { template });
     new Catalog(this, { template });
     new Certificates(this, { template });
     new NetworkPolicies(this, { template });
@@ -38,10 +42,11 @@ export function filesOf(template: Template): readonly File[] {
   return app.node.findAll().filter((node): node is File => node instanceof File);
 }
 
-export function namespaceFile(): File {
-  const file = new File(new App(), 'namespace');
+/** A namespace whose pods all run as the Pod Security standard `restricted` wants it. */
+export function namespaceFile(path: string, name: string): File {
+  const file = new File(new App(), path);
   const levels = ['enforce', 'audit', 'warn'].map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']);
-  addObject(file, { apiVersion: 'v1', kind: 'Namespace', name: NAMESPACE, labels: Object.fromEntries(levels) as object, body: {} });
+  addObject(file, { apiVersion: 'v1', kind: 'Namespace', name, labels: Object.fromEntries(levels) as object, body: {} });
   return file;
 }
 

@@ -108,34 +108,85 @@ const operator = group(
   'the operator',
 );
 
+/** What each MCP server has; its /tmp is small, its pods are all alike. */
+const serverValues = (made: string) => ({
+  replicas: whole(2, 1, 'number of pods; without effect while autoscaling is on'),
+  autoscaling: group(
+    {
+      enabled: flag(false, 'let a HorizontalPodAutoscaler set the number of pods'),
+      minReplicas: whole(2, 1, 'fewest pods'),
+      maxReplicas: whole(10, 1, 'most pods'),
+      cpuPercent: whole(70, 1, 'use of the requested CPU that it aims at, percent'),
+    },
+    'number of pods by load',
+  ),
+  tlsSecret: secret(`Secret with its certificate, type kubernetes.io/tls; empty: ${made} is made`),
+  tokensSecret: secret(
+    'Secret whose key tokens.json names who may call (AUTH=tokens); empty admits everybody whom the network lets through',
+  ),
+});
+
 const fetch = group(
   {
     enabled: flag(true, 'run the fetch server, and declare it'),
-    replicas: whole(2, 1, 'number of pods; without effect while autoscaling is on'),
-    autoscaling: group(
-      {
-        enabled: flag(false, 'let a HorizontalPodAutoscaler set the number of pods'),
-        minReplicas: whole(2, 1, 'fewest pods'),
-        maxReplicas: whole(10, 1, 'most pods'),
-        cpuPercent: whole(70, 1, 'use of the requested CPU that it aims at, percent'),
-      },
-      'number of pods by load',
-    ),
+    ...serverValues('toolyard-fetch-tls'),
     allowOrigins: strings(
       'origins that may be fetched from though their addresses are private: http://wiki.corp; their addresses belong into networkPolicies.fetchEgress',
     ),
     ignoreRobots: flag(false, "fetch also what a site's robots.txt disallows"),
     maxWorkers: whole(2, 1, 'pages converted at once, each in a process of its own'),
     workerMemoryMiB: whole(256, 32, 'heap of such a process, MiB; maxWorkers times as much has to fit the memory limit besides the server'),
-    tlsSecret: secret('Secret with its certificate, type kubernetes.io/tls; empty: toolyard-fetch-tls is made'),
-    tokensSecret: secret(
-      'Secret whose key tokens.json names who may call (AUTH=tokens); empty admits everybody whom the network lets through',
-    ),
     heapMiB: whole(256, 64, HEAP),
     resources: resources({ cpu: '100m', memory: '384Mi' }, { cpu: '2', memory: '1280Mi' }),
     ...scheduling,
   },
   'the fetch server',
+);
+
+const { extraEnv: _, ...podScheduling } = scheduling;
+
+const sandbox = group(
+  {
+    enabled: flag(false, 'run the sandbox server with a warm pool, and declare it; agent-sandbox and the runtime class have to be there'),
+    ...serverValues('toolyard-sandbox-tls'),
+    handleKeySecret: secret(
+      'Secret with the key that names of sandboxes are derived from, 64 hexadecimal digits under the key key; empty: toolyard-sandbox-key is made',
+    ),
+    perCaller: whole(8, 1, 'sandboxes that one caller may have at once; without tokensSecret all callers are one'),
+    inAll: whole(32, 1, 'sandboxes that there may be at once'),
+    idleSeconds: whole(3600, 1, 'longest time a caller may let a sandbox go unused'),
+    maxAgeSeconds: whole(14_400, 1, 'longest time a sandbox may live, however much it is used'),
+    runtimeClass: group(
+      {
+        name: text('runtime class of sandboxes', { initial: 'gvisor', pattern: OBJECT_NAME }),
+        create: flag(false, 'make the RuntimeClass too, with the handler runsc; the nodes must have that in any case'),
+      },
+      'what holds sandboxes',
+    ),
+    pool: group(
+      {
+        replicas: whole(3, 0, 'sandboxes kept ready for the next caller'),
+        imageTag: text('tag of the image toolyard-sandbox beside toolyard in image.registry, also with a digest', { initial: version }),
+        workspaceSize: text('size of /workspace, part of the memory limit', { initial: '128Mi' }),
+        tmpSize: text('size of /tmp, part of the memory limit', { initial: '128Mi' }),
+        resources: resources({ cpu: '25m', memory: '96Mi' }, { cpu: '1', memory: '512Mi' }),
+        ...podScheduling,
+      },
+      'the pods that sandboxes are; image.pullSecrets have to be in sandboxNamespace too',
+    ),
+    quota: group(
+      {
+        claims: whole(40, 1, 'claims; a little over inAll, for those that are being deleted'),
+        pods: whole(60, 1, 'pods: claimed ones, the pool, and those that are being deleted'),
+        memory: text('memory limits of all pods together', { initial: '30Gi' }),
+      },
+      'most that there may be in sandboxNamespace, whoever asks: its ResourceQuota',
+    ),
+    heapMiB: whole(192, 64, HEAP),
+    resources: resources({ cpu: '100m', memory: '192Mi' }, { cpu: '1', memory: '384Mi' }),
+    ...scheduling,
+  },
+  'the sandbox server',
 );
 
 const registry = group(
@@ -182,7 +233,10 @@ const postgresql = group(
 
 const networkPolicies = group(
   {
-    enabled: flag(true, 'make NetworkPolicies: everything that is not listed in docs/kubernetes.md is denied'),
+    enabled: flag(
+      true,
+      'make NetworkPolicies: everything that is not listed in docs/kubernetes.md is denied. That of sandboxes is always made',
+    ),
     dns: group(
       {
         peers: z
@@ -204,7 +258,7 @@ const networkPolicies = group(
         cidrs: cidrs("the API server's addresses, as kubectl get endpointslices -n default shows them; empty: any address on these ports"),
         ports: z.array(z.int().min(1).max(65_535)).min(1).default([443, 6443]).describe('its ports'),
       },
-      'where the operator reaches the API server',
+      'where operator and sandbox server reach the API server',
     ),
     clusterCidrs: group(
       {
@@ -214,6 +268,7 @@ const networkPolicies = group(
       'addresses that fetch must not reach and the operator need not',
     ),
     fetchEgress: blocks('further egress rules of the fetch server'),
+    sandboxEgress: blocks('further egress rules of the sandbox server; sandboxes themselves reach nothing'),
     operatorEgress: blocks('further egress rules of the operator'),
     registryEgress: blocks('further egress rules of the registry, for a database of your own'),
   },
@@ -226,10 +281,13 @@ const exposure = group(
       .enum(['none', 'gateway', 'ingress'])
       .default('none')
       .describe('reach registry and servers from outside: by an HTTPRoute, or by an Ingress'),
-    host: text('public host name; the registry is at https://HOST/v0.1, fetch at https://HOST/fetch/mcp, and records say so', {
-      pattern: HOST,
-      required: 'exposure.host is needed when exposure.kind is not none: the public host name',
-    }),
+    host: text(
+      'public host name; the registry is at https://HOST/v0.1, servers at https://HOST/fetch/mcp and https://HOST/sandbox/mcp, and records say so',
+      {
+        pattern: HOST,
+        required: 'exposure.host is needed when exposure.kind is not none: the public host name',
+      },
+    ),
     fromNamespace: text('namespace of the pods that pass requests on: the gateway or the ingress controller', {
       pattern: NAMESPACE,
       required: 'exposure.fromNamespace is needed when exposure.kind is not none: the namespace of the gateway or the ingress controller',
@@ -269,7 +327,7 @@ export const valuesSchema = z.strictObject({
         .default([])
         .describe('Secrets to pull images with: [{name: …}]'),
     },
-    'the image of operator, fetch and embedded registry',
+    'the image of operator, servers and embedded registry',
   ),
   install: z
     .string()
@@ -284,10 +342,12 @@ export const valuesSchema = z.strictObject({
   fetch,
   registry,
   postgresql,
-  sandbox: group(
-    { enabled: z.literal(false).default(false).describe('reserved: the sandbox server is not part of these manifests yet') },
-    'the sandbox server',
-  ),
+  sandbox,
+  sandboxNamespace: z
+    .string()
+    .regex(NAMESPACE)
+    .default('toolyard-sandboxes')
+    .describe('namespace of sandboxes and their claims, for nothing else; it must exist, and not be that of the installation'),
   catalog: group({ enabled: flag(true, 'declare the servers that run here, so that they are in the registry') }, 'declarations that ship'),
   certificates: group(
     {

@@ -60,12 +60,53 @@ export const installations: Readonly<Record<string, ValuesInput>> = {
     fetch: podSettings(),
     registry: podSettings(),
     postgresql: podSettings(),
+    sandbox: { enabled: true, ...podSettings(), pool: poolSettings() },
     logLevel: 'debug',
     install: 'blue',
     clusterDomain: 'cluster.example',
   },
   'no fetch server': { fetch: { enabled: false } },
+  'the sandbox': { sandbox: { enabled: true } },
+  'the sandbox without fetch, its runtime class, cert-manager, a public address': {
+    sandbox: {
+      enabled: true,
+      autoscaling: { enabled: true },
+      runtimeClass: { name: 'runsc', create: true },
+      pool: { replicas: 0, imageTag: '1.2.3', workspaceSize: '1Gi' },
+      quota: { claims: 5, pods: 1_000_000, memory: '3Gi' },
+    },
+    sandboxNamespace: 'guests',
+    fetch: { enabled: false },
+    certificates: { issuer: 'cert-manager' },
+    exposure: { kind: 'gateway', host: 'tools.example.com', fromNamespace: 'gateways', gateway: { name: 'public', namespace: 'gateways' } },
+    networkPolicies: {
+      apiServer: { cidrs: ['10.9.0.1/32'] },
+      sandboxEgress: [{ to: [{ ipBlock: { cidr: '10.8.0.0/24' } }] }],
+    },
+    metrics: { fromNamespaces: ['monitoring'], serviceMonitor: { enabled: true } },
+  },
+  'the sandbox with keys and limits of the user, no policies': {
+    sandbox: {
+      enabled: true,
+      replicas: 1,
+      tlsSecret: 'sandbox-tls',
+      tokensSecret: 'tokens',
+      handleKeySecret: 'handle-key',
+      perCaller: 2,
+      inAll: 100,
+      idleSeconds: 60,
+      maxAgeSeconds: 600,
+    },
+    image: { pullSecrets: [{ name: 'pull' }] },
+    extraCA: { configMap: 'company-ca' },
+    networkPolicies: { enabled: false },
+  },
 };
+
+function poolSettings() {
+  const { extraEnv: _, ...settings } = podSettings();
+  return settings;
+}
 
 function podSettings() {
   return {

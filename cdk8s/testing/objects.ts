@@ -45,7 +45,7 @@ interface Variable {
 
 interface Volume {
   readonly name: string;
-  readonly emptyDir?: { readonly sizeLimit?: string };
+  readonly emptyDir?: { readonly sizeLimit?: string; readonly medium?: string };
   readonly secret?: { readonly secretName: string };
   readonly configMap?: { readonly name: string };
 }
@@ -64,7 +64,7 @@ export interface Autoscaler extends Manifest {
 
 export interface Policy extends Manifest {
   readonly spec: {
-    readonly podSelector: Selector;
+    readonly podSelector: Partial<Selector>;
     readonly policyTypes: readonly string[];
     readonly ingress?: readonly { readonly from?: readonly object[] }[];
     readonly egress?: readonly { readonly to?: readonly object[]; readonly ports?: readonly object[] }[];
@@ -92,6 +92,10 @@ export interface Account extends Manifest {
   readonly automountServiceAccountToken: boolean;
 }
 
+export interface SandboxTemplate extends Manifest {
+  readonly spec: { readonly networkPolicyManagement: string; readonly podTemplate: { readonly spec: Pod } };
+}
+
 /** By kind. */
 export interface Kinds {
   readonly Deployment: Workload;
@@ -107,4 +111,6 @@ export interface Kinds {
   readonly ServiceAccount: Account;
   readonly Certificate: Certificate;
   readonly ConfigMap: Manifest;
+  readonly Namespace: Manifest;
+  readonly SandboxTemplate: SandboxTemplate;
 }

@@ -34,7 +34,7 @@ export class SandboxError extends Error {
   }
 }
 
-/** Where a sandbox is placed, in agent-sandbox's words. */
+/** Where a sandbox is placed, in agent-sandbox's words. A machine has one place only and takes any. */
 export interface Placement {
   readonly namespace: string;
   readonly warmpool: string;
@@ -134,14 +134,15 @@ export interface Guarantee {
 /** What a caller may know about where code runs. */
 export interface BackendDescription {
   readonly backend: string;
-  /** `gvisor`, `bubblewrap`; `none` while no isolation works, and then nothing runs */
+  /** `gvisor`, `bubblewrap`, or another RuntimeClass; `none` while no isolation works, and then nothing runs */
   readonly isolation: string;
   readonly languages: readonly { readonly name: string; readonly version: string }[];
+  /** undefined where there is none, or none is known */
   readonly limits: {
-    readonly memoryBytes: number;
-    readonly diskBytes: number;
-    readonly processes: number;
-    readonly cpus: number;
+    readonly memoryBytes: number | undefined;
+    readonly diskBytes: number | undefined;
+    readonly processes: number | undefined;
+    readonly cpus: number | undefined;
     /** of stdout and of stderr */
     readonly outputBytes: number;
     /** of one file up or down */
@@ -161,7 +162,8 @@ export interface SandboxBackend {
   /**
    * The sandbox is listed from the moment of the call on and resolved when commands can run in it.
    * An order for a handle that is there already waits for that one.
-   * @throws SandboxError `not-ready`, `start-timeout`, `cancelled`, `failed`, `ended` when it was deleted meanwhile; nothing is left behind then
+   * @throws SandboxError `not-ready`, `quota`, `start-timeout`, `cancelled`, `failed`, `invalid` for a place that is not there for callers, `ended` when it was deleted
+   * meanwhile; nothing is left behind then
    */
   create(order: SandboxOrder): Promise<SandboxInfo>;
   find(handle: string): Promise<SandboxInfo | undefined>;
@@ -180,6 +182,9 @@ export interface SandboxBackend {
   /** @throws SandboxError `no-such-file`, `wrong-kind`, `denied`, `timeout` */
   listFiles(handle: string, access: FileAccess, maxEntries: number): Promise<FileListing>;
   fileExists(handle: string, access: FileAccess): Promise<boolean>;
-  /** Ends every sandbox; resolves when nothing is left of them. */
+  /**
+   * Lets go of everything that this process holds. Sandboxes that live in it end, and nothing is left of them when this resolves; those that
+   * live in a cluster go on, for whichever server is asked next.
+   */
   close(): Promise<void>;
 }

@@ -136,7 +136,7 @@ export class Calls {
       ready: readiness.ready,
       message: readiness.ready ? 'sandboxes can be made' : readiness.reason,
       languages: [...languages],
-      limits: {
+      limits: known({
         memory_bytes: resources.memoryBytes,
         disk_bytes: resources.diskBytes,
         processes: resources.processes,
@@ -148,7 +148,7 @@ export class Calls {
         age_seconds: limits.maxAgeMs / 1000,
         sandboxes_per_caller: limits.perCaller,
         sandboxes_in_all: limits.inAll,
-      },
+      }),
       guarantees: [...guarantees],
       placement: this.#placement,
       workspace: WORKSPACE,
@@ -227,4 +227,9 @@ export class Calls {
 
 function noted(result: CommandResult, note: string): CommandResult {
   return { ...result, note: result.note === undefined ? note : `${result.note}; ${note}` };
+}
+
+/** Without what nobody knows. */
+function known(limits: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(limits).filter((entry): entry is [string, number] => entry[1] !== undefined));
 }

@@ -39,7 +39,11 @@ export class Sandboxes {
       name: 'toolyard_sandboxes',
       help: 'sandboxes that live now, also those that are being started',
       registers: [metrics],
-      collect: async (): Promise<void> => gauge.set((await backend.list()).length),
+      collect: async (): Promise<void> => {
+        // while the cluster does not answer, the other metrics still can be had
+        const held = await backend.list().catch(() => undefined);
+        if (held !== undefined) gauge.set(held.length);
+      },
     });
     this.#startSeconds = new Histogram({
       name: 'toolyard_sandbox_start_seconds',

@@ -1,43 +1,22 @@
-import { createHash } from 'node:crypto';
-import { chmod, cp, mkdir, realpath, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { version } from '../../lib/version.ts';
 import { bundle } from '../../scripts/bundle.ts';
+import { install, keyOf, libraries } from './layer-files.ts';
 import { writeLayout, type Image, type Layer } from './oci.ts';
 import { run } from './run.ts';
+import { sandboxImage } from './sandbox-image.ts';
 
 /*
  * The images of the test cluster, without Docker: root file systems of nothing but a program and the libraries that it is linked with, taken
- * from this machine. Called with a directory for its bundles, it writes an OCI layout outside the checkout and prints where.
+ * from this machine; a Debian for what runs in sandboxes. Called with a directory for its bundles, it writes an OCI layout outside the checkout and prints where.
  */
 
 const home = join(import.meta.dirname, '..', '..');
 const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'toolyard');
 const NONROOT = '65532:65532';
-
-const install = async (from: string, root: string, to = from): Promise<void> => {
-  await mkdir(dirname(join(root, to)), { recursive: true });
-  await cp(from, join(root, to), { dereference: true, recursive: true });
-};
-
-/** What the dynamic linker loads for a program, and the linker itself. */
-async function libraries(program: string): Promise<readonly string[]> {
-  const lines = await run('ldd', [program]);
-  return [...lines.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);
-}
-
-/** A key out of texts, and of files by size and time of change. */
-async function keyOf(texts: readonly string[], files: readonly string[] = []): Promise<string> {
-  const hash = createHash('sha256');
-  for (const text of texts) hash.update(`${text}\0`);
-  for (const file of files) {
-    const { size, mtimeMs } = await stat(file);
-    hash.update(`${file} ${size} ${mtimeMs}\0`);
-  }
-  return hash.digest('hex').slice(0, 16);
-}
 
 /** Node as the distroless image has it: the program, its libraries, certificates, a user. */
 async function nodeLayer(): Promise<Layer> {
@@ -142,6 +121,7 @@ async function images(work: string): Promise<readonly Image[]> {
   const bin = join(cache, 'cluster-bin');
   return [
     { name: `local.test/toolyard:${version}`, layers: [node, await appLayer('toolyard', join(work, 'app'))], ...onNode },
+    await sandboxImage(`local.test/toolyard-sandbox:${version}`, join(bin, 'sandboxd')),
     { name: 'local.test/pods:1', layers: [node, await appLayer('pods', join(work, 'pods'))], ...onNode },
     {
       name: 'ghcr.io/modelcontextprotocol/registry:1.8.8',

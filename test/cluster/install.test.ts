@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { officialMeta } from '../../lib/registry-api/server-json.ts';
 import { api, apply, kubectl, type KubeObject } from './testing/cluster.ts';
-import { clientPod, INSTALL, namespace, published, REGISTRY, registry, statusOf, type ClientPod } from './testing/yard.ts';
+import { clientPod, INSTALL, namespace, published, REGISTRY, registry, SANDBOXES, statusOf, type ClientPod } from './testing/yard.ts';
 
 /** Held by an address of the cluster's outside, which is public; served by `site.ts` there. */
 const SITE = 'http://site.test/';
@@ -18,13 +18,13 @@ beforeAll(async () => {
 
 describe('an installation', () => {
   test('declares the servers that run in it, and no others', async () => {
-    await published('dev.toolyard/fetch', (record) => officialMeta(record)?.status === 'active');
+    for (const name of ['dev.toolyard/fetch', 'dev.toolyard/sandbox'])
+      await published(name, (record) => officialMeta(record)?.status === 'active');
     const records = await (await registry()).listAll();
-    expect(records.filter(({ server }) => server.name.startsWith('dev.toolyard/')).map(({ server }) => server.name)).toEqual([
-      'dev.toolyard/fetch',
-    ]);
-    const status = await statusOf({ name: 'fetch', namespace: INSTALL });
-    expect(status?.state).toBe('Published');
+    const own = records.map(({ server }) => server.name).filter((name) => name.startsWith('dev.toolyard/'));
+    expect(own.toSorted()).toEqual(['dev.toolyard/fetch', 'dev.toolyard/sandbox']);
+    const states = ['fetch', 'sandbox'].map(async (name) => (await statusOf({ name, namespace: INSTALL }))?.state);
+    expect(await Promise.all(states)).toEqual(['Published', 'Published']);
   });
 
   test.each([
@@ -58,10 +58,12 @@ describe('an installation', () => {
 /** Everything that the installation consists of, as the API server keeps it, with how often it was changed. */
 async function specs(): Promise<Record<string, unknown>> {
   const kinds = ['ConfigMap', 'Deployment', 'StatefulSet', 'Service', 'ServiceAccount', 'Secret', 'NetworkPolicy', 'Role', 'RoleBinding'];
-  const entries = kinds.map(async (kind) => {
-    const objects = await api.list<Changing>({ kind, namespace: INSTALL });
+  const ofSandboxes = ['NetworkPolicy', 'ResourceQuota', 'Role', 'RoleBinding', 'SandboxTemplate', 'SandboxWarmPool'];
+  const places = [...kinds.map((kind) => ({ kind, namespace: INSTALL })), ...ofSandboxes.map((kind) => ({ kind, namespace: SANDBOXES }))];
+  const entries = places.map(async ({ kind, namespace }) => {
+    const objects = await api.list<Changing>({ kind, namespace });
     return objects.map(({ metadata, spec, data, rules }) => [
-      `${kind} ${metadata.name}`,
+      `${namespace} ${kind} ${metadata.name}`,
       { generation: metadata.generation, spec, data, rules },
     ]);
   });

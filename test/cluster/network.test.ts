@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dial } from './pods/dial.ts';
 import { api, apply, eventually, kubectl, type KubeObject } from './testing/cluster.ts';
+import { impostor } from './testing/impostor.ts';
 import { clientPod, INSTALL, namespace, published, REGISTRY, type ClientPod, type Pod } from './testing/yard.ts';
 
 const FRIEND = 'client-in-network';
@@ -81,58 +82,28 @@ describe('fetch', () => {
   });
 
   test('is kept from addresses of the cluster by policy too, were its own check off', async () => {
-    // the tests' client with the labels of fetch, in its place: it checks nothing
-    const labels = { 'app.kubernetes.io/name': 'fetch', 'app.kubernetes.io/part-of': 'toolyard', app: 'unchecked' };
-    const inside = await impostor(labels);
+    // the tests' client in the place of fetch: it checks nothing
+    const unchecked = await impostor({ namespace: INSTALL, part: 'fetch' });
     try {
-      const url = 'http://site.test/';
-      const page = await eventually('its first errand', () => errand(inside, { do: 'get', url }));
-      expect(page).toMatchObject({ is: 'answered', status: 200 });
+      await eventually('a page', async () => {
+        const page = await unchecked.run({ do: 'get', url: 'http://site.test/' });
+        return page.is === 'answered' && page.status === 200;
+      });
       for (const [host, port] of [
         [await serviceIp('registry'), 8080],
         ['10.96.0.1', 443],
         ['10.200.0.1', 6443],
+        ['169.254.169.254', 80],
         [await podIp('operator'), 8000],
       ] as const) {
         // somebody listens there, so that it is the policy which a connection fails by, as a refusal or in silence
         expect([host, await dial(host, port)]).toEqual([host, { is: 'connected' }]);
-        expect([host, await errand(inside, { do: 'connect', host, port })]).toMatchObject([host, { is: 'failed' }]);
+        expect([host, await unchecked.run({ do: 'connect', host, port })]).toMatchObject([host, { is: 'failed' }]);
       }
     } finally {
-      await kubectl('-n', INSTALL, 'delete', 'pod', 'unchecked', '--grace-period=1');
+      await unchecked.remove();
     }
   });
-
-  async function impostor(labels: Record<string, string>): Promise<string> {
-    await apply({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'unchecked', namespace: INSTALL, labels },
-      spec: {
-        automountServiceAccountToken: false,
-        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-        containers: [
-          {
-            name: 'main',
-            image: 'local.test/pods:1',
-            args: ['client.mjs'],
-            // never ready, so that no Service leads to it
-            readinessProbe: { exec: { command: ['/none'] } },
-            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-          },
-        ],
-      },
-    });
-    await kubectl('-n', INSTALL, 'wait', '--for=jsonpath={.status.phase}=Running', 'pod/unchecked', '--timeout=60s');
-    const { status } = await api.get<Pod>({ kind: 'Pod', namespace: INSTALL, name: 'unchecked' });
-    return status.podIP ?? '';
-  }
-
-  /** The node reaches its pods whatever the policies say. */
-  async function errand(ip: string, asked: object): Promise<unknown> {
-    const answer = await fetch(`http://${ip}:8000`, { method: 'POST', body: JSON.stringify(asked), signal: AbortSignal.timeout(30_000) });
-    return answer.json();
-  }
 });
 
 describe('the admission policy', () => {

@@ -1,22 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { finished } from '../../cdk8s/output.ts';
+import { finished, type Finished } from '../../cdk8s/output.ts';
 import { installations } from '../../cdk8s/testing/installations.ts';
 import { withProgram } from '../interop/ensure.ts';
 import { ApiServer, pathOf, type Answer, type Manifest } from './api-server.ts';
 
 const NAMESPACE = 'tools';
+const SANDBOXES = 'toolyard-sandboxes';
 const OPERATOR = `system:serviceaccount:${NAMESPACE}:operator`;
 /** Kinds that the API server of Kubernetes knows nothing of. */
 const FOREIGN = new Set(['monitoring.coreos.com/v1', 'cert-manager.io/v1', 'gateway.networking.k8s.io/v1']);
 
-await withProgram('an API server', ['ensure-cluster-tools'], () => {
+await withProgram('an API server', ['ensure-cluster-tools'], (programs) => {
   let api: ApiServer;
   beforeAll(async () => {
     api = await ApiServer.start();
     const [level] = finished().flatMap(({ objects }) => objects) as readonly Manifest[];
-    for (const name of [NAMESPACE, 'team-a', 'team-b', 'shared', 'elsewhere']) {
+    for (const name of [NAMESPACE, 'team-a', 'team-b', 'shared', 'elsewhere', SANDBOXES, 'guests']) {
       await accepted(api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { ...level?.metadata, name } }));
     }
+    await defineSandboxes(api, join(programs, 'agent-sandbox-crds'));
   });
   afterAll(async () => await api?.close());
 
@@ -28,6 +33,24 @@ await withProgram('an API server', ['ensure-cluster-tools'], () => {
       const faults = answers.flatMap(({ status, body, warnings }) => (status < 300 ? warnings : [body.message as string]));
       expect(faults).toEqual([]);
     });
+  });
+
+  test('the pods of sandboxes are what the standard restricted allows', async () => {
+    await accepted(api.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: SANDBOXES } }));
+    const runtime = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'gvisor' }, handler: 'runsc' };
+    await accepted(api.apply(runtime));
+    const objects = finished({ sandbox: { enabled: true } }).flatMap((file) => file.objects as readonly (Manifest & { spec: Template })[]);
+    const template = objects.find(({ kind }) => kind === 'SandboxTemplate')?.spec.podTemplate;
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'sandbox', namespace: SANDBOXES }, spec: template?.spec };
+    const { status, body, warnings } = await api.apply(pod, { dryRun: true });
+    expect([status < 300 ? 'accepted' : body.message, warnings]).toEqual(['accepted', []]);
+    const open = { ...pod, spec: { ...template?.spec, hostNetwork: true } };
+    expect((await api.apply(open, { dryRun: true })).body.message).toContain('violates PodSecurity "restricted:latest"');
+  });
+
+  test.each(rightsOfSandboxes())('$account may $verb $resource in $namespace: $allowed', async ({ account, allowed, ...deed }) => {
+    await grantSandboxes(api);
+    expect(await mayDo(api, `system:serviceaccount:${NAMESPACE}3:${account}`, deed)).toBe(allowed);
   });
 
   describe('an operator for every namespace', () => {
@@ -142,26 +165,95 @@ await withProgram('an API server', ['ensure-cluster-tools'], () => {
     'an operator for chosen namespaces: %s %s in %s: %s',
     async (verb, resource, namespace, allowed) => {
       await grantChosen(api);
-      const [group = '', name = '', object = ''] = resource.split('/');
-      const review = {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SubjectAccessReview',
-        spec: {
-          user: `system:serviceaccount:${NAMESPACE}2:operator`,
-          resourceAttributes: {
-            verb,
-            group: group === 'core' ? '' : group,
-            resource: name,
-            namespace,
-            ...(object !== '' && { name: object }),
-          },
-        },
-      };
-      const { body } = await api.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { body: review });
-      expect(body.status.allowed).toBe(allowed);
+      expect(await mayDo(api, `system:serviceaccount:${NAMESPACE}2:operator`, { verb, resource, namespace })).toBe(allowed);
     },
   );
 });
+
+interface Template {
+  readonly podTemplate: { readonly spec: object };
+}
+
+/** The definitions of agent-sandbox's objects, as its releases install them. */
+async function defineSandboxes(api: ApiServer, directory: string): Promise<void> {
+  for (const file of readdirSync(directory).filter((name) => name.endsWith('.yaml'))) {
+    const definition = parse(readFileSync(join(directory, file), 'utf8')) as Manifest;
+    await accepted(api.apply(definition));
+    await vi.waitUntil(async () => {
+      const { body } = await api.request('GET', pathOf(definition));
+      const conditions = (body.status?.conditions ?? []) as readonly { type: string; status: string }[];
+      return conditions.some(({ type, status }) => type === 'Established' && status === 'True');
+    }, 60_000);
+  }
+}
+
+interface Deed {
+  readonly verb: string;
+  /** group/resource, and /name for one object */
+  readonly resource: string;
+  readonly namespace: string;
+}
+
+async function mayDo(api: ApiServer, user: string, { verb, resource, namespace }: Deed): Promise<boolean> {
+  const [group = '', name = '', object = ''] = resource.split('/');
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: {
+      user,
+      resourceAttributes: { verb, group: group === 'core' ? '' : group, resource: name, namespace, ...(object !== '' && { name: object }) },
+    },
+  };
+  const { body } = await api.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { body: review });
+  return body.status.allowed as boolean;
+}
+
+let sandboxesGranted: Promise<void> | undefined;
+
+function grantSandboxes(api: ApiServer): Promise<void> {
+  return (sandboxesGranted ??= applyAll(api, `${NAMESPACE}3`, ({ path }) => path === 'sandboxes/roles.yaml'));
+}
+
+async function applyAll(api: ApiServer, namespace: string, wanted: (file: Finished) => boolean): Promise<void> {
+  for (const { objects } of finished({ sandbox: { enabled: true } }, namespace).filter(wanted))
+    for (const object of objects as readonly Manifest[]) await accepted(api.apply(object));
+}
+
+interface Right extends Deed {
+  readonly account: string;
+  readonly allowed: boolean;
+}
+
+function rightsOfSandboxes(): readonly Right[] {
+  const extensions = 'extensions.agents.x-k8s.io';
+  const claims = `${extensions}/sandboxclaims`;
+  const own = `${NAMESPACE}3`;
+  const may = (account: string, verbs: readonly string[], resource: string): readonly Right[] =>
+    verbs.map((verb) => ({ account, verb, resource, namespace: SANDBOXES, allowed: true }));
+  const mayNot = (account: string, verb: string, resource: string, namespace = SANDBOXES): Right => ({
+    account,
+    verb,
+    resource,
+    namespace,
+    allowed: false,
+  });
+  return [
+    ...may('sandbox', ['create', 'get', 'list', 'watch', 'patch', 'delete'], claims),
+    ...may('sandbox', ['get', 'list'], `${extensions}/sandboxwarmpools`),
+    ...may('sandbox', ['get', 'list'], `${extensions}/sandboxtemplates`),
+    ...may('sandbox', ['get', 'list'], 'agents.x-k8s.io/sandboxes'),
+    ...may('operator', ['get', 'list', 'watch', 'patch', 'delete'], claims),
+    ...may('operator', ['get', 'list', 'watch'], `${extensions}/sandboxwarmpools`),
+    ...may('operator', ['get', 'list', 'watch'], 'agents.x-k8s.io/sandboxes'),
+    mayNot('operator', 'create', claims),
+    mayNot('sandbox', 'create', claims, 'team-a'),
+    mayNot('sandbox', 'patch', `${extensions}/sandboxtemplates`),
+    mayNot('sandbox', 'get', 'core/pods'),
+    mayNot('sandbox', 'create', 'core/pods'),
+    mayNot('sandbox', 'list', 'core/secrets'),
+    mayNot('sandbox', 'get', 'core/secrets/toolyard-registry', own),
+  ];
+}
 
 function label(key: string, value: string | null): object {
   return { metadata: { labels: { [key]: value } } };

@@ -58,7 +58,8 @@ await withProgram('the Helm chart', ['ensure-helm'], (helm) => {
     [['--set', 'exposure.kind=ingress,exposure.host=a.example.com,exposure.fromNamespace=x'], 'exposure.ingress.'],
     [['--set', 'fetch.replicas=none'], 'fetch/replicas'],
     [['--set', 'fetch.replica=3'], "additional properties 'replica' not allowed"],
-    [['--set', 'sandbox.enabled=true'], 'sandbox/enabled'],
+    [['--set', 'sandbox.enabled=perhaps'], 'sandbox/enabled'],
+    [['--set', 'sandboxNamespace=Guests'], 'sandboxNamespace'],
     [['--set', 'operator.namespaces={Team A}'], 'operator/namespaces/0'],
   ])('what is missing or wrong is named: %s', async (args, said) => {
     expect(await refusal(...args)).toContain(said);

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { withProgram } from '../interop/ensure.ts';
 import { ApiServer } from './api-server.ts';
 
@@ -81,6 +81,30 @@ function defineTests(programs: string, helm: string): void {
     });
   });
 
+  describe('the sandbox', () => {
+    const apply = 'kubectl apply -k charts/kustomize/overlays/example-with-sandbox';
+
+    test('without agent-sandbox everything else is applied, and what is missing is named', async () => {
+      const said = await shell(`${apply} 2>&1 || true`);
+      expect(said).toContain('no matches for kind "SandboxTemplate" in version "extensions.agents.x-k8s.io/v1beta1"');
+      expect(await shell('kubectl -n toolyard get deployment sandbox -o name')).toBe('deployment.apps/sandbox\n');
+    });
+
+    test('with its definitions the rest follows, and applied again it changes nothing', async () => {
+      await shell(`kubectl apply --server-side -f ${join(programs, 'agent-sandbox-crds')}`);
+      const known = () =>
+        shell('kubectl get sandboxtemplates,sandboxwarmpools -A').then(
+          () => true,
+          () => false,
+        );
+      await vi.waitUntil(known, { timeout: 60_000, interval: 500 });
+      expect(await shell(apply)).toContain('sandboxwarmpool.extensions.agents.x-k8s.io/default created');
+      const before = await versions('kubectl kustomize charts/kustomize/overlays/example-with-sandbox');
+      expect(await changes(apply)).toEqual([]);
+      expect(await versions('kubectl kustomize charts/kustomize/overlays/example-with-sandbox')).toBe(before);
+    });
+  });
+
   describe('helm', () => {
     const values = '--namespace tools --set image.registry=registry.example.com/team';
 
@@ -101,6 +125,20 @@ function defineTests(programs: string, helm: string): void {
       await shell(`${helm} upgrade toolyard charts/toolyard ${values} --set fetch.replicas=3`);
       expect(await shell("kubectl -n tools get configmap fetch -o jsonpath='{.metadata.labels.toolyard\\.dev/state}'")).toBe('Published');
       expect(await shell("kubectl -n tools get deployment fetch -o jsonpath='{.spec.replicas}'")).toBe('3');
+    });
+
+    test('adds the sandbox in a namespace that is there', async () => {
+      await shell(
+        `kubectl create namespace guests && ${helm} upgrade toolyard charts/toolyard ${values} --set sandbox.enabled=true,sandboxNamespace=guests`,
+      );
+      expect(await shell('kubectl -n guests get sandboxwarmpools,resourcequotas,networkpolicies -o name')).toBe(
+        [
+          'sandboxwarmpool.extensions.agents.x-k8s.io/default',
+          'resourcequota/sandboxes',
+          'networkpolicy.networking.k8s.io/sandboxes',
+          '',
+        ].join('\n'),
+      );
     });
 
     test('uninstalling leaves the Secrets that the operator made', async () => {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
@@ -37,7 +38,40 @@ await withProgram('kustomize', ['ensure-cluster-tools'], (programs) => {
     const own = (await built(kubectl, 'overlays/example')).filter(({ metadata }) => metadata.name !== 'operator-declarations');
     expect(own).toEqual(everywhere);
   });
+
+  test('with the sandbox the example is what the values make, with both images from a registry', async () => {
+    const values: ValuesInput = {
+      operator: { allNamespaces: true },
+      sandbox: { enabled: true },
+      image: { registry: 'registry.example.com/team' },
+    };
+    const made = (await built(kubectl, 'overlays/example-with-sandbox')).filter(
+      ({ metadata }) => metadata.name !== 'operator-declarations',
+    );
+    expect(withSortedEnv(made)).toEqual(withSortedEnv(wanted(values)));
+  });
+
+  test('the kustomization of the sandboxes’ namespace stands by itself', async () => {
+    const inside = finished({ sandbox: { enabled: true } })
+      .filter(({ path }) => path.startsWith('sandboxes/'))
+      .flatMap(({ objects }) => objects as readonly Manifest[]);
+    expect(await built(kubectl, 'sandboxes')).toEqual(sorted(inside));
+  });
 });
+
+test('plain YAML comes with the sandbox and without', () => {
+  const read = (name: string) =>
+    parseAllDocuments(readFileSync(join(kustomize, '..', 'plain', name), 'utf8')).map((document) => document.toJS() as Manifest);
+  expect(sorted(read('toolyard.yaml'))).toEqual(wanted({}));
+  expect(sorted(read('toolyard-with-sandbox.yaml'))).toEqual(wanted({ sandbox: { enabled: true } }));
+});
+
+/** Merging puts variables of a patch before those that were there. */
+function withSortedEnv(manifests: readonly Manifest[]): unknown {
+  const byName = (key: string, value: unknown) =>
+    key === 'env' ? (value as readonly { name: string }[]).toSorted((a, b) => (a.name < b.name ? -1 : 1)) : value;
+  return JSON.parse(JSON.stringify(manifests, byName));
+}
 
 function sorted(manifests: readonly Manifest[]): readonly Manifest[] {
   const key = ({ kind, metadata: { namespace = '', name } }: Manifest) => `${kind}/${namespace}/${name}`;

@@ -12,9 +12,9 @@ import {
   type SandboxInfo,
   type SandboxOrder,
 } from '../backend.ts';
-import { unlessAborted } from './abort.ts';
+import { sandboxErrorOf } from '../faults.ts';
+import { unlessAborted } from '../abort.ts';
 import type { Cell } from './cell.ts';
-import { sandboxErrorOf } from './faults.ts';
 import { GuestFault, GuestGone, type Exchange, type Guest } from './guest.ts';
 import { Supply, type SupplySettings } from './supply.ts';
 

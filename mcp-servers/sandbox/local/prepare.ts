@@ -1,6 +1,6 @@
 import type { BackendDescription } from '../backend.ts';
 import type { Log } from '../../../lib/log.ts';
-import { unlessAborted } from './abort.ts';
+import { unlessAborted } from '../abort.ts';
 import { bubblewrap } from './bubblewrap.ts';
 import type { Cell } from './cell.ts';
 import { candidates, kernelNeeded, missingPrograms, unusable, type Failure } from './detect.ts';

@@ -1,6 +1,6 @@
 import type { Log } from '../../../lib/log.ts';
 import { SandboxError } from '../backend.ts';
-import { unlessAborted } from './abort.ts';
+import { unlessAborted } from '../abort.ts';
 import type { Cell } from './cell.ts';
 import { prepareMachine, type Machine, type MachineSettings, type Prepared } from './prepare.ts';
 

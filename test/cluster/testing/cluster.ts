@@ -46,6 +46,11 @@ const collections: Readonly<Record<string, string>> = {
   NetworkPolicy: 'networkpolicies',
   PersistentVolume: 'persistentvolumes',
   PersistentVolumeClaim: 'persistentvolumeclaims',
+  ResourceQuota: 'resourcequotas',
+  Sandbox: 'sandboxes',
+  SandboxClaim: 'sandboxclaims',
+  SandboxTemplate: 'sandboxtemplates',
+  SandboxWarmPool: 'sandboxwarmpools',
 };
 
 const groups: Readonly<Record<string, string>> = {
@@ -55,6 +60,10 @@ const groups: Readonly<Record<string, string>> = {
   Role: 'rbac.authorization.k8s.io/v1',
   RoleBinding: 'rbac.authorization.k8s.io/v1',
   NetworkPolicy: 'networking.k8s.io/v1',
+  Sandbox: 'agents.x-k8s.io/v1beta1',
+  SandboxClaim: 'extensions.agents.x-k8s.io/v1beta1',
+  SandboxTemplate: 'extensions.agents.x-k8s.io/v1beta1',
+  SandboxWarmPool: 'extensions.agents.x-k8s.io/v1beta1',
 };
 
 /** What kind, in which namespace, of what name; without a name the whole collection. */

@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { api, apply, eventually, kubectl, make, type KubeObject } from './cluster.ts';
-import { INSTALL, namespace, TEAM_A, TEAM_B, whoami } from './yard.ts';
+import { api, apply, control, eventually, kubectl, make, type KubeObject } from './cluster.ts';
+import { INSTALL, namespace, SANDBOXES, TEAM_A, TEAM_B, whoami } from './yard.ts';
 
 interface Timed {
   readonly step: string;
@@ -17,6 +17,7 @@ export async function install(): Promise<readonly Timed[]> {
     timed.push({ step, ms: performance.now() - began });
   };
   await freeVolumes();
+  await time('agent-sandbox', () => control('agent-sandbox'));
   await time('applied', () => make('apply', 'OVERLAY=test/cluster/install'));
   await time('ready', () => make('wait-ready'));
   await time('teams', async () => {
@@ -45,10 +46,11 @@ interface Deployment extends KubeObject {
   readonly spec: { readonly replicas: number };
 }
 
-/** Removes the installation as users do, and waits until nothing of its namespace is left. */
+/** Removes the installation as users do, and waits until nothing of its namespaces is left. */
 export async function uninstall(): Promise<void> {
   await kubectl('delete', '-k', 'test/cluster/install', '--wait=false');
-  await eventually('the namespace to be gone', async () => (await api.find({ kind: 'Namespace', name: INSTALL })) === undefined);
+  for (const name of [INSTALL, SANDBOXES])
+    await eventually(`the namespace ${name} to be gone`, async () => (await api.find({ kind: 'Namespace', name })) === undefined);
 }
 
 /** Changes the number of pods, and waits until they are ready or gone. */

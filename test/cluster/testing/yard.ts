@@ -6,6 +6,7 @@ import type { Errand, Outcome } from '../pods/errand.ts';
 import { api, apply, eventually, type KubeObject, type Patience, type Where } from './cluster.ts';
 
 export const INSTALL = 'toolyard';
+export const SANDBOXES = 'toolyard-sandboxes';
 /** Namespaces of two teams, both of which the operator watches. */
 export const TEAM_A = 'team-a';
 export const TEAM_B = 'team-b';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sandboxErrorOf } from './faults.ts';
-import { GuestFault } from './guest.ts';
+import { GuestFault } from './local/guest.ts';
 
 test.each([
   ['ENOENT', 'no-such-file', 'list_files'],

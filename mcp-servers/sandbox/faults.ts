@@ -1,9 +1,8 @@
-import { SandboxError, type SandboxErrorCode } from '../backend.ts';
-import type { GuestFault } from './guest.ts';
+import { SandboxError, type SandboxErrorCode } from './backend.ts';
 
 type Meaning = readonly [code: SandboxErrorCode, advice: string];
 
-/** What the agent's errno names mean to a caller, and what to do about them: whatever was asked for. */
+/** What errno names from inside a sandbox mean to a caller, and what to do about them: whatever was asked for. */
 const limits: ReadonlyMap<string, Meaning> = new Map(
   Object.entries<Meaning>({
     EAGAIN: [
@@ -34,8 +33,13 @@ const meanings: ReadonlyMap<string, Meaning> = new Map(
   }),
 );
 
+/** What a sandbox answers with instead of doing what it was asked: an errno name, or EFBIG, ENOTFILE of its own. */
+export interface InsideFault extends Error {
+  readonly code: string;
+}
+
 /** @param path what was asked for; undefined for a command, which did not even start */
-export function sandboxErrorOf(fault: GuestFault, path: string | undefined): SandboxError {
+export function sandboxErrorOf(fault: InsideFault, path: string | undefined): SandboxError {
   const known = limits.get(fault.code) ?? (path === undefined ? undefined : meanings.get(fault.code));
   const [code, advice] = known ?? ['failed', `the sandbox could not do that (${fault.code}); delete it and create another if this goes on`];
   return new SandboxError(code, `${path ?? 'the command'}: ${advice}`, { cause: fault });
