@@ -138,11 +138,13 @@ export class KubernetesBackend implements SandboxBackend {
   }
 
   async renew(handle: string, shutdownAt: number): Promise<void> {
+    let first: number | undefined;
     for (let tries = RENEW_TRIES; tries > 0; tries -= 1) {
       const claim = await this.#existing(handle);
-      const { createdAt, shutdownAt: before } = lifetimeOf(claim, this.#defaults);
+      const { createdAt, shutdownAt: present } = lifetimeOf(claim, this.#defaults);
+      first ??= present;
       // somebody else has put it off meanwhile
-      if (tries < RENEW_TRIES && before >= shutdownAt) return;
+      if (present !== first && present >= shutdownAt) return;
       const end = Math.min(shutdownAt, createdAt + this.#settings.maxAgeMs);
       const renewed = await this.#claims.endAt(claim, end, addressOnFirstUse(claim));
       if (renewed !== undefined) return this.#remember(renewed);
