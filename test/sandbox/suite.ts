@@ -231,7 +231,7 @@ export function sandboxBackendSuite(open: () => Promise<SandboxBackend>, world: 
         ['shadow', 'up', 'root/etc/machine-id'].map((path) => guest.read(path).catch((error: SandboxError) => error.code)),
       );
       for (const content of seen) expect(content).not.toContain(hostname());
-      if (world.root !== 'image') expect(seen).toEqual(['no-such-file', 'no-such-file', 'no-such-file']);
+      expect(world.root === 'image' ? [] : seen.filter((each) => each !== 'no-such-file')).toEqual([]);
       await expect(guest.write('root/usr/bin/evil', 'x')).rejects.toMatchObject({ code: 'denied' });
       const { entries } = await backend.listFiles(guest.handle, guest.at('root'), 100);
       expect(entries.map((entry) => entry.name).includes('root')).toBe(world.root === 'image');
