@@ -23,5 +23,5 @@ sandboxBackendSuite(
       new KubeClient({ access: await kubeconfigAccess({ file: kubeconfig }) }),
       createLog('test', 'silent'),
     ),
-  { isolated: true, files: 'workspace', limits: { memoryBytes, diskBytes, cpus }, placement },
+  { isolated: true, files: 'workspace', limits: { memoryBytes, diskBytes, cpus }, placement, root: 'image', counted: false },
 );

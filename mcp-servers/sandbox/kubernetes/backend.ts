@@ -51,6 +51,8 @@ const FRESH_MS = 1_000;
 /** How long a sandbox that was just replaced may take to be there again, before a call gives up. */
 const COME_BACK_MS = 30_000;
 const RENEW_TRIES = 5;
+/** Exit codes of programs that a runtime ended because it was to end itself: by SIGTERM, then by SIGKILL. */
+const ENDED_BY_RUNTIME: ReadonlySet<number> = new Set([143, 137]);
 /** Where a claim says which address its sandbox had when it was last used: another one since means another pod. */
 const addressAnnotation = 'toolyard.dev/address';
 
@@ -138,11 +140,13 @@ export class KubernetesBackend implements SandboxBackend {
   }
 
   async renew(handle: string, shutdownAt: number): Promise<void> {
+    let first: number | undefined;
     for (let tries = RENEW_TRIES; tries > 0; tries -= 1) {
       const claim = await this.#existing(handle);
-      const { createdAt, shutdownAt: before } = lifetimeOf(claim, this.#defaults);
+      const { createdAt, shutdownAt: present } = lifetimeOf(claim, this.#defaults);
+      first ??= present;
       // somebody else has put it off meanwhile
-      if (tries < RENEW_TRIES && before >= shutdownAt) return;
+      if (present !== first && present >= shutdownAt) return;
       const end = Math.min(shutdownAt, createdAt + this.#settings.maxAgeMs);
       const renewed = await this.#claims.endAt(claim, end, addressOnFirstUse(claim));
       if (renewed !== undefined) return this.#remember(renewed);
@@ -163,7 +167,19 @@ export class KubernetesBackend implements SandboxBackend {
   async execute(handle: string, command: Command): Promise<CommandResult> {
     const { outputBytes } = this.#settings;
     const settings = { outputBytes, ownTree: this.#ability?.ownTree ?? true };
-    return this.#use(handle, command, (runtime, signal) => runCommand(runtime, { ...command, signal }, settings));
+    return this.#use(handle, command, async (runtime, signal) => {
+      const result = await runCommand(runtime, { ...command, signal }, settings);
+      if (ENDED_BY_RUNTIME.has(result.exitCode) && !result.timedOut) await this.#assertSame(handle);
+      return result;
+    });
+  }
+
+  /** A runtime that is told to end ends its programs in order first: that is no result of theirs. @throws RuntimeFault */
+  async #assertSame(handle: string): Promise<void> {
+    const address = this.#lines.addressOf(handle);
+    const claim = await this.#afterLoss(handle);
+    const verdict = claim instanceof SandboxError ? undefined : verdictOf(claim, Date.now());
+    if (verdict?.is !== 'ready' || verdict.address !== address) throw new RuntimeFault('lost', 'the pod was ended');
   }
 
   async writeFile(handle: string, access: FileAccess, content: Uint8Array): Promise<void> {

@@ -47,6 +47,10 @@ export class Lines {
     return this.#lines.peek(handle)?.runtime.alive ?? false;
   }
 
+  addressOf(handle: string): string | undefined {
+    return this.#lines.peek(handle)?.address;
+  }
+
   /** @param reason what its calls under way end with; undefined: they notice by themselves */
   drop(handle: string, reason?: Error): void {
     const line = this.#lines.peek(handle);

@@ -27,8 +27,9 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const MESSAGE_COST_BYTES = 64;
 /** Time a program gets to end when told to, before the connection to it is given up. */
 const STOP_GRACE_MS = 3_000;
-const PING_INTERVAL_MS = 5_000;
-const PING_TIMEOUT_MS = 5_000;
+const PING_INTERVAL_MS = 10_000;
+/** A guest that uses up its processors keeps the runtime from answering for a while. */
+const PING_TIMEOUT_MS = 30_000;
 const IDLE_CONNECTION_MS = 120_000;
 /** No file is this slow to open, except a pipe that waits for its other end. */
 const FILE_ANSWER_MS = 5_000;
