@@ -98,7 +98,8 @@ describe('fetch', () => {
       ] as const) {
         // somebody listens there, so that it is the policy which a connection fails by, as a refusal or in silence
         expect([host, await dial(host, port)]).toEqual([host, { is: 'connected' }]);
-        expect([host, await unchecked.run({ do: 'connect', host, port })]).toMatchObject([host, { is: 'failed' }]);
+        // a policy holds for a new pod some seconds after its start
+        await expect.poll(() => unchecked.run({ do: 'connect', host, port }), { timeout: 60_000 }).toMatchObject({ is: 'failed' });
       }
     } finally {
       await unchecked.remove();
