@@ -82,7 +82,7 @@ KIND ?= toolyard
 NAMESPACE ?= toolyard
 # what apply applies: a directory with a kustomization
 OVERLAY ?= kind
-TIMEOUT ?= 300
+TIMEOUT ?= 600
 version := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)
 images := localhost/toolyard:$(version) localhost/toolyard-sandbox:$(version)
 
@@ -109,7 +109,7 @@ load-kind: ## put the images on the nodes of the kind cluster
 apply: ## apply OVERLAY=kind, a directory with a kustomization
 	@kubectl apply -k $(OVERLAY)
 
-wait-ready: ## wait until all is ready, the pool full and all published, at most TIMEOUT=300 seconds; say how to reach it
+wait-ready: ## wait until all is ready, the pool full and all published, at most TIMEOUT=600 seconds; say how to reach it
 	@./scripts/wait-ready $(NAMESPACE) $(TIMEOUT)
 
 logs: ## the newest log lines of every part
