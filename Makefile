@@ -2,13 +2,13 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults test-kube cluster cluster-down test-cluster bench format docs clean
+.PHONY: help install isolation browser up demo check test test-gvisor test-differential test-faults test-kube cluster cluster-down test-cluster test-cluster-sandboxes bench format docs clean
 node := ./scripts/with-node
 # REPORT=file.json: write Vitest's results there too
 reporters = $(if $(REPORT),--reporter=default --reporter=json --outputFile=$(REPORT))
 
 help: ## list these targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-23s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: node_modules/.package-lock.json ## install the pinned packages (done by the others)
 
@@ -58,11 +58,14 @@ cluster: install ## start a real Kubernetes on this machine, without Docker (roo
 cluster-down: ## stop it and wipe its state
 	@$(node) ./test/cluster/cluster down
 
-test-cluster: install ## everything against that Kubernetes; starts it first if needed
-	@./scripts/ensure-python-packages test/cluster/python/agent-sandbox.txt >/dev/null
+test-cluster: install ## the installation against that Kubernetes; starts it first if needed
 	@$(node) ./test/cluster/up >/dev/null
 	@./scripts/ensure-helm >/dev/null # its modules could not be had in there
 	@$(node) ./test/cluster/cluster in npx vitest run --config test/cluster/vitest.config.ts $(reporters)
+
+test-cluster-sandboxes: install ## sandboxes and their claims against it
+	@./scripts/ensure-python-packages test/cluster/python/agent-sandbox.txt >/dev/null
+	@SANDBOXES=true $(MAKE) --no-print-directory test-cluster REPORT=$(REPORT)
 
 bench: install isolation ## measure it beside its peers; ARGS=--help for more
 	@$(node) node bench/main.ts $(ARGS)
