@@ -28,9 +28,15 @@ describe('a new sandbox', () => {
 });
 
 describe('using a sandbox', () => {
-  test('puts its end off to the end of the call and the time it may go unused', () => {
+  test('puts its end off to the end of the call and the time it may go unused, and a tenth of that', () => {
     const lifetime = newLifetime(300, limits, NOW);
-    expect(renewedEnd(lifetime, 60_000, limits, NOW + 200_000)).toBe(NOW + 560_000);
+    expect(renewedEnd(lifetime, 60_000, limits, NOW + 200_000)).toBe(NOW + 560_000 + 30_000);
+  });
+
+  test('again soon after that puts nothing off, and later it does', () => {
+    const used = { ...newLifetime(300, limits, NOW), shutdownAt: NOW + 590_000 };
+    expect(renewedEnd(used, 60_000, limits, NOW + 230_000)).toBeUndefined();
+    expect(renewedEnd(used, 60_000, limits, NOW + 230_001)).toBe(NOW + 620_001);
   });
 
   test('only ever puts it off, and never beyond the highest age', () => {
@@ -44,6 +50,7 @@ describe('using a sandbox', () => {
         const lifetime = newLifetime(asked, any, NOW);
         const end = renewedEnd(lifetime, busyMs, any, NOW + laterMs) ?? lifetime.shutdownAt;
         expect(end).toBeGreaterThanOrEqual(lifetime.shutdownAt);
+        expect(end).toBeGreaterThanOrEqual(Math.min(NOW + laterMs + busyMs + lifetime.idleMs, lifetime.createdAt + any.maxAgeMs));
         expect(end).toBeLessThanOrEqual(lifetime.createdAt + any.maxAgeMs);
       }),
     );

@@ -20,8 +20,11 @@ export function newLifetime(askedSeconds: number | null, { maxIdleMs, maxAgeMs }
   return { createdAt: now, idleMs, shutdownAt: now + idleMs };
 }
 
+/** What an end that has to be put off is put off by beyond need, as a share of the idle time: each time costs a write to a cluster. */
+const AHEAD = 0.1;
+
 /**
- * The new end of a sandbox that is used now and for at most `busyMs` more; undefined when the old one stays. Only ever later, and never
+ * The new end of a sandbox that is used now and for at most `busyMs` more; undefined when the old one is late enough. Only ever later, and never
  * beyond the highest age.
  */
 export function renewedEnd(
@@ -30,8 +33,9 @@ export function renewedEnd(
   { maxAgeMs }: SandboxLimits,
   now: number,
 ): number | undefined {
-  const end = Math.min(now + busyMs + idleMs, createdAt + maxAgeMs);
-  return end > shutdownAt ? end : undefined;
+  const latest = createdAt + maxAgeMs;
+  const needed = Math.min(now + busyMs + idleMs, latest);
+  return needed > shutdownAt ? Math.min(needed + Math.round(idleMs * AHEAD), latest) : undefined;
 }
 
 export type Admission = { readonly admitted: true } | { readonly admitted: false; readonly message: string };
