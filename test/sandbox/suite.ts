@@ -503,7 +503,7 @@ export function sandboxBackendSuite(open: () => Promise<SandboxBackend>, world: 
       expect(backend.describe()).toMatchObject({
         limits: { ...(world.limits ?? suiteLimits), outputBytes: suiteSettings.outputBytes, fileBytes: suiteSettings.fileBytes },
       });
-      expect(backend.describe().languages.map((language) => language.name)).toEqual(['python', 'javascript', 'bash']);
+      expect(backend.describe().languages.map((language) => language.name)).toEqual(['python', 'javascript', 'typescript', 'bash']);
     });
   });
 }

@@ -1,4 +1,5 @@
 import { Bytes } from '../../../lib/bytes.ts';
+import { withTypeScript } from '../languages.ts';
 import { commandLine } from './commands.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -37,8 +38,9 @@ export async function learnAbility(runtime: Runtime, signal: AbortSignal): Promi
 }
 
 export function languagesIn(text: string): Ability['languages'] {
-  return versions.flatMap(({ name, pattern }) => {
+  const languages = versions.flatMap(({ name, pattern }) => {
     const version = pattern.exec(text)?.[1];
     return version === undefined ? [] : [{ name, version }];
   });
+  return withTypeScript(languages);
 }

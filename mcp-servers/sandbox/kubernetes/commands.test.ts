@@ -41,6 +41,7 @@ test('versions are taken from what programs say, and nothing else is', () => {
   expect(languagesIn('Python 3.13.5\nNode v26.12.1\nbash 5.2.37(1)-release\n')).toEqual([
     { name: 'python', version: '3.13.5' },
     { name: 'javascript', version: '26.12.1' },
+    { name: 'typescript', version: '26.12.1' },
     { name: 'bash', version: '5.2.37' },
   ]);
   expect(languagesIn('bash: python3: command not found\nNode \nbash 5.2\n')).toEqual([{ name: 'bash', version: '5.2' }]);

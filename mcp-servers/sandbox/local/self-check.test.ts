@@ -30,17 +30,6 @@ test('a machine without Python still has sandboxes', () => {
 });
 
 test.each([
-  ['v22.17.1', false],
-  ['v22.18.0', true],
-  ['v23.5.0', false],
-  ['v23.6.0', true],
-  ['v26.0.0', true],
-])('whether TypeScript runs on Node %s: %s', (version, runs) => {
-  const check = judgeSelfCheck(good.map((line) => (line.startsWith('javascript') ? `javascript=${version}` : line)).join('\n'));
-  expect(check.holds && check.languages.some(({ name }) => name === 'typescript')).toBe(runs);
-});
-
-test.each([
   ['user=1000', 'user=0', 'commands run as user 0'],
   ['capabilities=', 'capabilities=1ffffffffff', 'commands have capabilities 1ffffffffff'],
   ['privileges=1', 'privileges=0', 'commands may gain privileges: NoNewPrivs is 0'],

@@ -1,4 +1,5 @@
 import type { BackendDescription } from '../backend.ts';
+import { withTypeScript } from '../languages.ts';
 
 /** Run in a fresh sandbox before any guest is let in: says in `name=value` lines what the inside looks like. */
 export const selfCheckScript = `
@@ -27,14 +28,7 @@ const expectations: readonly { readonly name: string; readonly holds: (value: st
   { name: 'javascript', holds: (value) => value.startsWith('v'), else: 'Node does not run inside' },
 ];
 
-const languageNames = ['python', 'javascript', 'typescript', 'bash'];
-
-/** Node runs TypeScript by stripping its types, unasked from 22.18 and 23.6 on. */
-function typescriptOf(node: string): string {
-  const [, major = '0', minor = '0'] = /^v(\d+)\.(\d+)\./.exec(node) ?? [];
-  const [is, since] = [Number(major), Number(minor)];
-  return is > 23 || (is === 23 && since >= 6) || (is === 22 && since >= 18) ? node : '';
-}
+const languageNames = ['python', 'javascript', 'bash'];
 
 /** Judges what the script said: an isolation that does not isolate is none. */
 export function judgeSelfCheck(output: string): SelfCheck {
@@ -42,7 +36,6 @@ export function judgeSelfCheck(output: string): SelfCheck {
   const value = (name: string): string => lines.flatMap(([key, said]) => (key === name ? [said ?? ''] : [])).join(' ');
   const faults = expectations.filter(({ name, holds }) => !holds(value(name)));
   if (faults.length > 0) return { holds: false, why: faults.map((fault) => `${fault.else} ${value(fault.name)}`.trim()).join('; ') };
-  const versionOf = (name: string): string => (name === 'typescript' ? typescriptOf(value('javascript')) : value(name));
-  const languages = languageNames.map((name) => ({ name, version: versionOf(name).replace(/^v/, '') }));
-  return { holds: true, languages: languages.filter(({ version }) => version !== '') };
+  const languages = languageNames.map((name) => ({ name, version: value(name).replace(/^v/, '') }));
+  return { holds: true, languages: withTypeScript(languages.filter(({ version }) => version !== '')) };
 }
