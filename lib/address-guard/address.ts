@@ -9,7 +9,16 @@ import ipaddr from 'ipaddr.js';
  * - `invalid`     not an IP address in the form that a resolver or a URL yields
  */
 export type AddressClass =
-  'public' | 'loopback' | 'private' | 'link-local' | 'metadata' | 'transition' | 'multicast' | 'unspecified' | 'reserved' | 'invalid';
+  | 'public'
+  | 'loopback'
+  | 'private'
+  | 'link-local'
+  | 'metadata'
+  | 'transition'
+  | 'multicast'
+  | 'unspecified'
+  | 'reserved'
+  | 'invalid';
 
 /** A block of addresses; IPv4 blocks are kept as their IPv4-mapped form, so that one comparison serves both families. */
 export interface Cidr {

@@ -58,7 +58,8 @@ export interface Downloading {
 
 /** What became of a download, a failure that was to be expected included. */
 export type Downloaded = { readonly wireBytes: number; readonly status?: number; readonly href?: string } & (
-  { readonly ok: true; readonly document: Document; readonly revalidated: boolean } | { readonly ok: false; readonly failure: FetchFailure }
+  | { readonly ok: true; readonly document: Document; readonly revalidated: boolean }
+  | { readonly ok: false; readonly failure: FetchFailure }
 );
 
 /** What is known of one download while it goes on. */

@@ -9,7 +9,9 @@ import { parseRobots, productToken, type RobotsRules } from './robots.ts';
 
 /** What a site's robots.txt, or its absence, means for all its pages. */
 export type SitePolicy =
-  { readonly is: 'open' } | { readonly is: 'ruled'; readonly rules: RobotsRules } | { readonly is: 'closed'; readonly why: string };
+  | { readonly is: 'open' }
+  | { readonly is: 'ruled'; readonly rules: RobotsRules }
+  | { readonly is: 'closed'; readonly why: string };
 
 /** RFC 9309 section 2.5: at least 500 KiB are parsed; what is longer is cut. */
 const MAX_BYTES = 512 * 1024;

@@ -17,7 +17,8 @@ export function targetOf(url: string): Target {
 }
 
 export type Decoded =
-  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly why: 'escape' | 'utf-8'; readonly fault: string };
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly why: 'escape' | 'utf-8'; readonly fault: string };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -86,7 +86,8 @@ const isImage = (path: string): boolean => /\.(png|jpe?g|gif|webp)$/i.test(path)
 const isTable = (path: string): boolean => /\.(csv|tsv)$/i.test(path);
 
 export type Shown =
-  { readonly type: 'image'; readonly data: string; readonly mimeType: string } | { readonly type: 'text'; readonly text: string };
+  | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
+  | { readonly type: 'text'; readonly text: string };
 
 /** A product as a client shows it; undefined when it is not what its name says. */
 export function shown({ path }: Product, content: Uint8Array): Shown | undefined {

@@ -33,7 +33,9 @@ export interface Term {
 
 /** What is known about who works. */
 export type Leadership =
-  { readonly is: 'unknown'; readonly reason: string } | { readonly is: 'standby'; readonly holder: string } | { readonly is: 'leader' };
+  | { readonly is: 'unknown'; readonly reason: string }
+  | { readonly is: 'standby'; readonly holder: string }
+  | { readonly is: 'leader' };
 
 /** Longest wait for one answer about the Lease: several tries must fit into the deadline. */
 const CALL_MS = 4_000;

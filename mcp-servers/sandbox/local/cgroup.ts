@@ -5,7 +5,8 @@ import { kill, numbers } from './processes.ts';
 
 /** Where this server may make control groups: one directory for version 2, one for each controller for version 1. */
 export type CgroupPlace =
-  { readonly version: 2; readonly directory: string } | { readonly version: 1; readonly memory: string; readonly cpu: string };
+  | { readonly version: 2; readonly directory: string }
+  | { readonly version: 1; readonly memory: string; readonly cpu: string };
 
 export interface CgroupLimits {
   readonly memoryBytes: number;

@@ -15,7 +15,8 @@ echo bash=$(bash -c 'echo $BASH_VERSION' 2>/dev/null)
 `;
 
 export type SelfCheck =
-  { readonly holds: true; readonly languages: BackendDescription['languages'] } | { readonly holds: false; readonly why: string };
+  | { readonly holds: true; readonly languages: BackendDescription['languages'] }
+  | { readonly holds: false; readonly why: string };
 
 /** What each line must say; the words are for whoever runs the server. A value is empty when its line is missing. */
 const expectations: readonly { readonly name: string; readonly holds: (value: string) => boolean; readonly else: string }[] = [
