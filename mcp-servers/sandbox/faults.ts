@@ -33,9 +33,36 @@ const meanings: ReadonlyMap<string, Meaning> = new Map(
   }),
 );
 
-/** What a sandbox answers with instead of doing what it was asked: an errno name, or EFBIG, ENOTFILE of its own. */
-export interface InsideFault extends Error {
+/** What a sandbox, or a program in it, answers with instead of doing what it was asked. */
+export class InsideFault extends Error {
+  override readonly name = 'InsideFault';
+  /** errno name, or EFBIG, ENOTFILE of ours */
   readonly code: string;
+
+  constructor(code: string) {
+    super(`the sandbox answered ${code}`);
+    this.code = code;
+  }
+}
+
+/** The kernel's words, as C programs and Go programs say them. */
+const errnos: readonly (readonly [words: RegExp, errno: string])[] = [
+  [/no such file or directory/i, 'ENOENT'],
+  [/not a directory|file exists/i, 'ENOTDIR'],
+  [/is a directory/i, 'EISDIR'],
+  [/not a regular file/i, 'ENOTFILE'],
+  [/too many levels of symbolic links/i, 'ELOOP'],
+  [/permission denied|operation not permitted/i, 'EACCES'],
+  [/read-only file system/i, 'EROFS'],
+  [/no space left on device|disk quota exceeded/i, 'ENOSPC'],
+  [/file name too long/i, 'ENAMETOOLONG'],
+  [/resource temporarily unavailable|cannot fork/i, 'EAGAIN'],
+  [/cannot allocate memory/i, 'ENOMEM'],
+];
+
+/** The errno name that a program's complaint means, if any. */
+export function errnoIn(text: string): string | undefined {
+  return errnos.find(([words]) => words.test(text))?.[1];
 }
 
 /** @param path what was asked for; undefined for a command, which did not even start */

@@ -1,4 +1,5 @@
 import { SandboxError, type CommandResult, type SandboxErrorCode } from './backend.ts';
+import { errnoIn, InsideFault, sandboxErrorOf } from './faults.ts';
 import { quoted } from './shell.ts';
 
 /** What a file tool has the shell do. Exit codes from 64 on are its own: see `failures`. */
@@ -73,20 +74,10 @@ const failures: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [TAKEN, ['wrong-kind', 'its new place is taken; overwrite=true replaces what is there']],
 ]);
 
-/** In the words of the C library, which the programs print. */
+/** What mv and rm say for reasons that the kernel has no word for. */
 const complaints: readonly (readonly [RegExp, ...Meaning])[] = [
-  [
-    /Permission denied|Operation not permitted|Read-only file system|busy/,
-    'denied',
-    'the sandbox may not touch that; use /workspace or /tmp',
-  ],
-  [/No space left/, 'disk-full', 'no room is left there; remove files'],
-  [/No such file/, 'no-such-file', 'there is no such file or directory; list_files shows what is there'],
-  [
-    /Not a directory|Is a directory|File exists|cannot overwrite|same file|to a subdirectory of itself/,
-    'wrong-kind',
-    'a file is where a directory should be, or the reverse',
-  ],
+  [/cannot overwrite|same file|to a subdirectory of itself/, 'wrong-kind', 'a file is where a directory should be, or the reverse'],
+  [/resource busy/, 'denied', 'the sandbox may not touch that; use /workspace or /tmp'],
 ];
 
 /** @throws SandboxError when the command did not do it */
@@ -94,7 +85,14 @@ export function requireDone({ exitCode, stderr, timedOut }: CommandResult, path:
   if (timedOut) throw new SandboxError('timeout', `${path}: it took longer than the timeout; try again with a longer one`);
   if (exitCode === 0) return;
   const said = Buffer.from(stderr).toString().trim().split('\n', 1)[0] ?? '';
-  const known = failures.get(exitCode) ?? complaints.find(([words]) => words.test(said))?.slice(1);
-  const [code, advice] = (known as Meaning | undefined) ?? ['invalid', said === '' ? `it ended with exit code ${exitCode}` : said];
+  const errno = errnoIn(said);
+  const own = failures.get(exitCode);
+  if (own === undefined && errno !== undefined) throw sandboxErrorOf(new InsideFault(errno), path);
+  const [code, advice] = own ?? meaningOf(said) ?? ['invalid', said === '' ? `it ended with exit code ${exitCode}` : said];
   throw new SandboxError(code, `${path}: ${advice}`);
+}
+
+function meaningOf(said: string): Meaning | undefined {
+  const [, code, advice] = complaints.find(([words]) => words.test(said)) ?? [];
+  return code === undefined || advice === undefined ? undefined : [code, advice];
 }

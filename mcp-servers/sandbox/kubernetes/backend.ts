@@ -15,7 +15,7 @@ import {
   type SandboxInfo,
   type SandboxOrder,
 } from '../backend.ts';
-import { sandboxErrorOf } from '../faults.ts';
+import { InsideFault, sandboxErrorOf } from '../faults.ts';
 import { ClaimsClient, gone } from './claims-client.ts';
 import { infoOf, lifetimeOf, verdictOf } from './claims.ts';
 import { runCommand, startErrno } from './commands.ts';
@@ -24,7 +24,6 @@ import { learnAbility, type Ability } from './ability.ts';
 import { Lines, type Line } from './lines.ts';
 import { RuntimeFault, type Runtime } from './runtime.ts';
 import { Sandboxd, sandboxdPorts, type SandboxdPorts } from './sandboxd.ts';
-import { ErrnoFault } from './shell-files.ts';
 import { Site } from './site.ts';
 import { Starts } from './starts.ts';
 
@@ -385,7 +384,7 @@ export class KubernetesBackend implements SandboxBackend {
   /** What a fault of the runtime means, by what has become of its claim. */
   async #explained(handle: string, line: Line, fault: RuntimeFault): Promise<SandboxError> {
     const errno = startErrno(fault);
-    if (errno !== undefined) return sandboxErrorOf(new ErrnoFault(errno), undefined);
+    if (errno !== undefined) return sandboxErrorOf(new InsideFault(errno), undefined);
     if (fault.code === 'answered')
       return new SandboxError('failed', `sandbox ${handle} could not do that: ${fault.message}; delete it and create another`, {
         cause: fault,

@@ -4,7 +4,6 @@ import { commandLine, runCommand } from './commands.ts';
 import { placeOf } from './files.ts';
 import type { Program, Runtime } from './runtime.ts';
 import { exitCodeOf } from './sandboxd.ts';
-import { errnoIn } from './shell-files.ts';
 
 test('a command is one argument of a shell, however it looks, and its time is kept inside', () => {
   const line = commandLine("echo 'a b' && $(x)", 1_500, true);
@@ -24,17 +23,6 @@ test.each([
   ['a/%2e%2e/b', '/workspace/a/%2e%2e/b', true],
 ])('%s is %s', (path, place, inWorkspace) => {
   expect(placeOf(path)).toEqual({ path: place, inWorkspace });
-});
-
-test.each([
-  ['open /workspace/x: no such file or directory', 'ENOENT'],
-  ['head: cannot open x: Permission denied', 'EACCES'],
-  ['bash: /usr/x: Read-only file system', 'EROFS'],
-  ['write: no space left on device', 'ENOSPC'],
-  ['lstat: file name too long', 'ENAMETOOLONG'],
-  ['path traversal outside sandbox root is forbidden', undefined],
-])('%s means %s', (text, errno) => {
-  expect(errnoIn(text)).toBe(errno);
 });
 
 test('versions are taken from what programs say, and nothing else is', () => {

@@ -1,9 +1,9 @@
 import { posix } from 'node:path';
 import { SandboxError, type FileAccess, type FileListing } from '../backend.ts';
-import { sandboxErrorOf } from '../faults.ts';
+import { errnoIn, InsideFault, sandboxErrorOf } from '../faults.ts';
 import { WORKSPACE } from '../shell.ts';
 import { RuntimeFault, type Runtime } from './runtime.ts';
-import { errnoIn, ErrnoFault, ShellFiles } from './shell-files.ts';
+import { ShellFiles } from './shell-files.ts';
 
 /** Absolute, without `.` and `..`, the way every backend takes a path. */
 export function placeOf(path: string): { readonly path: string; readonly inWorkspace: boolean } {
@@ -33,8 +33,8 @@ export class SandboxFiles {
       (call) => this.#runtime.readFile(call, maxBytes),
       (call) => this.#shell.read(call, maxBytes),
     );
-    if (content === undefined) throw sandboxErrorOf(new ErrnoFault('EISDIR'), access.path);
-    if (content.length > maxBytes) throw sandboxErrorOf(new ErrnoFault('EFBIG'), access.path);
+    if (content === undefined) throw sandboxErrorOf(new InsideFault('EISDIR'), access.path);
+    if (content.length > maxBytes) throw sandboxErrorOf(new InsideFault('EFBIG'), access.path);
     return content;
   }
 
@@ -52,7 +52,7 @@ export class SandboxFiles {
       (call) => this.#runtime.listFiles(call, maxEntries),
       (call) => this.#shell.list(call, maxEntries),
     );
-    if (listing === undefined) throw sandboxErrorOf(new ErrnoFault('ENOTDIR'), access.path);
+    if (listing === undefined) throw sandboxErrorOf(new InsideFault('ENOTDIR'), access.path);
     return listing;
   }
 
@@ -86,10 +86,10 @@ function unclear(error: unknown): boolean {
 }
 
 function meaningOf(error: unknown, path: string): unknown {
-  if (error instanceof ErrnoFault) return sandboxErrorOf(error, path);
+  if (error instanceof InsideFault) return sandboxErrorOf(error, path);
   if (!(error instanceof RuntimeFault) || error.code !== 'answered') return error;
   const errno = error.status === 404 ? 'ENOENT' : errnoIn(error.message);
-  if (errno !== undefined) return sandboxErrorOf(new ErrnoFault(errno), path);
+  if (errno !== undefined) return sandboxErrorOf(new InsideFault(errno), path);
   if (error.status === 413)
     return new SandboxError('too-large', `${path}: ${error.message}; use execute_command, for example ls | head`, { cause: error });
   return new SandboxError('failed', `${path}: the sandbox could not do that (${error.message}); try again, or create another`, {

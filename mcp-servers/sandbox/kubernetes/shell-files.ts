@@ -1,37 +1,7 @@
 import type { FileAccess, FileEntry, FileListing } from '../backend.ts';
 import { Bytes } from '../../../lib/bytes.ts';
+import { errnoIn, InsideFault } from '../faults.ts';
 import { RuntimeFault, type Runtime } from './runtime.ts';
-
-/** What a sandbox's own programs said instead of doing something with a file. */
-export class ErrnoFault extends Error {
-  override readonly name = 'ErrnoFault';
-  /** errno name, or EFBIG, ENOTFILE of ours */
-  readonly code: string;
-
-  constructor(code: string) {
-    super(`a program in the sandbox answered ${code}`);
-    this.code = code;
-  }
-}
-
-/** The kernel's words, as C programs and Go programs say them. */
-const errnos: readonly (readonly [words: RegExp, errno: string])[] = [
-  [/no such file or directory/i, 'ENOENT'],
-  [/not a directory|file exists/i, 'ENOTDIR'],
-  [/is a directory/i, 'EISDIR'],
-  [/not a regular file/i, 'ENOTFILE'],
-  [/too many levels of symbolic links/i, 'ELOOP'],
-  [/permission denied|operation not permitted/i, 'EACCES'],
-  [/read-only file system/i, 'EROFS'],
-  [/no space left on device|disk quota exceeded/i, 'ENOSPC'],
-  [/file name too long/i, 'ENAMETOOLONG'],
-  [/resource temporarily unavailable|cannot fork/i, 'EAGAIN'],
-  [/cannot allocate memory/i, 'ENOMEM'],
-];
-
-export function errnoIn(text: string): string | undefined {
-  return errnos.find(([words]) => words.test(text))?.[1];
-}
 
 const regular =
   'if [ -d "$1" ]; then echo is a directory >&2; exit 1; elif [ -e "$1" ] && [ ! -f "$1" ]; then echo not a regular file >&2; exit 1; fi';
@@ -49,7 +19,7 @@ const LISTING_ENTRY = /^(\S) (\d{1,15}) (-?\d{1,12}(?:\.\d{1,12})?) (.+)$/s;
 
 /**
  * Files by the sandbox's own programs (bash, coreutils, find): slower than the runtime's file service, but they reach every place and say
- * exactly what is wrong. Every method throws ErrnoFault, RuntimeFault.
+ * exactly what is wrong. Every method throws InsideFault, RuntimeFault.
  */
 export class ShellFiles {
   readonly #runtime: Runtime;
@@ -60,7 +30,7 @@ export class ShellFiles {
 
   async read({ path, signal }: FileAccess, maxBytes: number): Promise<Uint8Array> {
     const content = await this.#run('read', [path, String(maxBytes + 1)], { signal, maxBytes: maxBytes + 1 });
-    if (content.length > maxBytes) throw new ErrnoFault('EFBIG');
+    if (content.length > maxBytes) throw new InsideFault('EFBIG');
     return content;
   }
 
@@ -82,7 +52,7 @@ export class ShellFiles {
 
   async #run(script: keyof typeof scripts, args: readonly string[], options: ScriptOptions): Promise<Buffer> {
     const { code, stdout, complaint } = await this.#outcome(script, args, options);
-    if (code !== 0) throw new ErrnoFault(errnoIn(complaint) ?? `EXIT${code}`);
+    if (code !== 0) throw new InsideFault(errnoIn(complaint) ?? `EXIT${code}`);
     return stdout;
   }
 

@@ -12,10 +12,10 @@ import {
   type SandboxInfo,
   type SandboxOrder,
 } from '../backend.ts';
-import { sandboxErrorOf } from '../faults.ts';
+import { InsideFault, sandboxErrorOf } from '../faults.ts';
 import { unlessAborted } from '../abort.ts';
 import type { Cell } from './cell.ts';
-import { GuestFault, GuestGone, type Exchange, type Guest } from './guest.ts';
+import { GuestGone, type Exchange, type Guest } from './guest.ts';
 import { Supply, type SupplySettings } from './supply.ts';
 
 export interface LocalSettings extends SupplySettings {
@@ -227,7 +227,7 @@ export class LocalBackend implements SandboxBackend {
     try {
       return await act(cell);
     } catch (error) {
-      if (error instanceof GuestFault) throw sandboxErrorOf(error, path);
+      if (error instanceof InsideFault) throw sandboxErrorOf(error, path);
       if (!(error instanceof GuestGone)) throw error;
       await this.#end(tenant, error.message);
       throw over(handle, this.#ended.get(handle)?.message ?? error.message, error);

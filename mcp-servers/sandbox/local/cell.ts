@@ -54,7 +54,7 @@ export class Cell {
 
   /**
    * Runs one command and everything it starts until it ends or is stopped.
-   * @throws GuestGone when the sandbox ended meanwhile; GuestFault when the command could not be started
+   * @throws GuestGone when the sandbox ended meanwhile; InsideFault when the command could not be started
    */
   async run(command: string, { timeoutMs, outputBytes, signal, onOutput }: RunOptions): Promise<CommandResult> {
     const output = { stdout: new Bytes(), stderr: new Bytes() };

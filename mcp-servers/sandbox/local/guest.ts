@@ -3,20 +3,10 @@ import { closeSync, openSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { Bytes } from '../../../lib/bytes.ts';
 import { parseJson } from '../../../lib/json.ts';
+import { InsideFault } from '../faults.ts';
 import type { AgentRequest } from './agent.ts';
 import { answerSchema, endSchemas, helloSchema, type Answer, type Ends } from './answers.ts';
 import type { Launch } from './isolation.ts';
-
-/** Why the agent refused one request: an errno name, or EFBIG, ENOTFILE of its own. */
-export class GuestFault extends Error {
-  override readonly name = 'GuestFault';
-  readonly code: string;
-
-  constructor(code: string) {
-    super(`the agent answered ${code}`);
-    this.code = code;
-  }
-}
 
 /** The sandbox itself is over. The message says why, as far as it is known. */
 export class GuestGone extends Error {
@@ -109,7 +99,7 @@ export class Guest {
     return this.#gone.promise;
   }
 
-  /** Sends one request. `id` identifies a run to `stop`. @throws GuestFault, GuestGone */
+  /** Sends one request. `id` identifies a run to `stop`. @throws InsideFault, GuestGone */
   ask<K extends Kind>(kind: K, request: RequestOf<K>, onOutput: Pending['onOutput'] = () => {}): Exchange<Ends[K]> {
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Ends[K]>();
@@ -177,7 +167,7 @@ export class Guest {
     if (pending === undefined) return this.kill('its agent answered what nobody had asked');
     if ('stream' in answer) return pending.onOutput(answer.stream, Buffer.from(answer.data, 'base64'));
     this.#pending.delete(answer.id);
-    if ('error' in answer) return pending.reject(new GuestFault(answer.error));
+    if ('error' in answer) return pending.reject(new InsideFault(answer.error));
     const end = endSchemas[pending.kind].safeParse(answer.end);
     if (end.success) return pending.resolve(end.data as never);
     pending.reject(new GuestGone(NO_PROTOCOL));
