@@ -2,6 +2,7 @@ import type { JSONRPCMessage, McpServer, RequestId, Transport } from '@modelcont
 import { isJSONRPCErrorResponse, isJSONRPCRequest, isJSONRPCResultResponse } from '@modelcontextprotocol/server';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Log } from '../log.ts';
+import { tap } from './tap.ts';
 
 /** Who asks, and in which protocol era: `legacy` up to 2025-11-25, `modern` from 2026-07-28 on. */
 export interface McpCall {
@@ -49,14 +50,8 @@ export class Calls {
     });
   }
 
-  /** Looks at the transport that the SDK connects to this server: both of its entry points go through `connect`. */
   watch(server: McpServer, call: McpCall): McpServer {
-    const connect = server.connect.bind(server);
-    server.connect = (transport) => {
-      this.#tap(transport, server, call);
-      return connect(transport);
-    };
-    return server;
+    return tap(server, (transport) => this.#tap(transport, server, call));
   }
 
   #tap(transport: Transport, server: McpServer, call: McpCall): void {

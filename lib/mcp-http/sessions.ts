@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isJSONRPCNotification, isJSONRPCRequest, type JSONRPCMessage, type McpServer, type RequestId } from '@modelcontextprotocol/server';
+import { tap } from './tap.ts';
 
 /** One HTTP request of a client of the legacy era, and the calls in it. */
 export interface Exchange {
@@ -23,16 +24,13 @@ export class Sessions {
   readonly #ends = new Map<string, () => void>();
 
   watch(server: McpServer, exchange: Exchange): McpServer {
-    const connect = server.connect.bind(server);
-    server.connect = (transport) => {
+    return tap(server, (transport) => {
       const { onmessage } = transport;
       transport.onmessage = (message, extra) => {
         this.#look(message, exchange);
         onmessage?.(message, extra);
       };
-      return connect(transport);
-    };
-    return server;
+    });
   }
 
   #look(message: JSONRPCMessage, exchange: Exchange): void {
