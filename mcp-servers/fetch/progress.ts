@@ -1,4 +1,5 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
+import { tellProgress, type Told } from '../../lib/mcp-http/progress.ts';
 import type { Progress } from './fetcher.ts';
 
 /** Time to the first message, and between two, milliseconds: most pages are there before anything has to be said. */
@@ -11,23 +12,20 @@ export interface Reporter {
 }
 
 /** Tells the client how far a page has come, if it asked to be told: once a second, and only what is new. */
-export function reporterFor({ mcpReq }: Pick<ServerContext, 'mcpReq'>): Reporter {
-  const progressToken = mcpReq['_meta']?.progressToken;
-  if (progressToken === undefined) return { onProgress: undefined, stop: () => {} };
+export function reporterFor(context: Pick<ServerContext, 'mcpReq'>): Reporter {
   let latest: Progress | undefined;
   let told: Progress | undefined;
-  const timer = setInterval(() => {
-    if (latest === undefined || latest === told) return;
+  const stop = tellProgress(context, INTERVAL_MS, () => {
+    if (latest === undefined || latest === told) return undefined;
     told = latest;
-    const params = { progressToken, ...described(latest) };
-    // who has left is not told; the call learns of that by its signal
-    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
-  }, INTERVAL_MS);
-  return { onProgress: (progress) => (latest = progress), stop: () => clearInterval(timer) };
+    return described(latest);
+  });
+  if (stop === undefined) return { onProgress: undefined, stop: () => {} };
+  return { onProgress: (progress) => (latest = progress), stop };
 }
 
 /** Counts bytes, and one more for the conversion, so that it grows with each message as the protocol wants. */
-export function described({ stage, host, bytes, total }: Progress): { progress: number; total?: number; message: string } {
+export function described({ stage, host, bytes, total }: Progress): Told {
   if (stage === 'converting') return { progress: bytes + 1, total: bytes + 1, message: `converting ${bytes} bytes` };
   if (stage === 'asking') return { progress: 0, message: `waiting for ${host}` };
   const of = total === undefined ? '' : ` of ${total}`;

@@ -1,4 +1,5 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
+import { tellProgress } from '../../lib/mcp-http/progress.ts';
 import type { OnOutput } from './backend.ts';
 
 /** Time to the first message, and between two, ms: what ends before needs none, since the result has it all. */
@@ -13,23 +14,21 @@ export interface Reporter {
 }
 
 /** Tells a client that asked for progress what a command has printed since the last message; the progress itself counts bytes. */
-export function reporterFor({ mcpReq }: Pick<ServerContext, 'mcpReq'>): Reporter {
-  const progressToken = mcpReq['_meta']?.progressToken;
-  if (progressToken === undefined) return { onOutput: undefined, stop: () => {} };
+export function reporterFor(context: Pick<ServerContext, 'mcpReq'>): Reporter {
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   let progress = 0;
   let printed = '';
-  const timer = setInterval(() => {
-    if (printed === '') return;
+  const stop = tellProgress(context, INTERVAL_MS, () => {
+    if (printed === '') return undefined;
     const message = printed.length > MESSAGE_CHARACTERS ? `…${printed.slice(-MESSAGE_CHARACTERS)}` : printed;
     printed = '';
-    // who has left is not told; the call learns of that by its signal
-    mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => {});
-  }, INTERVAL_MS);
+    return { progress, message };
+  });
+  if (stop === undefined) return { onOutput: undefined, stop: () => {} };
   const onOutput: OnOutput = (stream, chunk) => {
     progress += chunk.length;
     // more than the end of it is never shown
     printed = (printed + decoders[stream].decode(chunk, { stream: true })).slice(-2 * MESSAGE_CHARACTERS);
   };
-  return { onOutput, stop: () => clearInterval(timer) };
+  return { onOutput, stop };
 }
