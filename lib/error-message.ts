@@ -1,4 +1,5 @@
-/** What an error says; anything can be thrown, so anything is made into words. */
+/** What an error says; those of connections may say nothing but their code, and anything can be thrown. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  return error.message || ('code' in error ? String(error.code) : error.name);
 }

@@ -78,16 +78,26 @@ export interface SandboxClaim extends KubeObject {
   };
 }
 
-/** Paths of the collections that the operator uses; of all namespaces when none is named. */
+/** What every SandboxClaim says of its kind. */
+export const sandboxClaim = { apiVersion: 'extensions.agents.x-k8s.io/v1beta1', kind: 'SandboxClaim' } as const;
+
+/** Paths of the collections that toolyard uses; of all namespaces when none is named. */
 export const paths = {
   configMaps: (namespace?: string) => core('configmaps', namespace),
   services: (namespace?: string) => core('services', namespace),
   secrets: (namespace: string) => core('secrets', namespace),
   endpointSlices: (namespace: string) => `/apis/discovery.k8s.io/v1/namespaces/${segment(namespace)}/endpointslices`,
   leases: (namespace: string) => `/apis/coordination.k8s.io/v1/namespaces/${segment(namespace)}/leases`,
-  sandboxClaims: (namespace: string) => `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${segment(namespace)}/sandboxclaims`,
+  sandboxClaims: (namespace: string) => agentSandbox('extensions.', namespace, 'sandboxclaims'),
+  sandboxWarmPools: (namespace: string) => agentSandbox('extensions.', namespace, 'sandboxwarmpools'),
+  sandboxTemplates: (namespace: string) => agentSandbox('extensions.', namespace, 'sandboxtemplates'),
+  sandboxes: (namespace: string) => agentSandbox('', namespace, 'sandboxes'),
   events: (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${segment(namespace)}/events`,
 } as const;
+
+function agentSandbox(group: 'extensions.' | '', namespace: string, plural: string): string {
+  return `/apis/${group}agents.x-k8s.io/v1beta1/namespaces/${segment(namespace)}/${plural}`;
+}
 
 /** One object of a collection. */
 export function objectPath(collection: string, name: string): string {

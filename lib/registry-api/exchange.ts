@@ -3,6 +3,7 @@ import { gather } from '../bytes.ts';
 import { parseJson } from '../json.ts';
 import { RegistryError } from './errors.ts';
 import { retryAfterOf } from './refusals.ts';
+import { messageOf } from '../error-message.ts';
 
 /** One HTTP request to a registry. */
 export interface Exchange {
@@ -82,6 +83,5 @@ function failureOf(error: unknown, { asked, deadline, timeoutMs }: { asked: Exch
   if (deadline.aborted) {
     return new RegistryError('timeout', `registry ${origin} did not answer within ${timeoutMs} ms`, { cause: error });
   }
-  const why = error instanceof Error ? error.message || ('code' in error ? String(error.code) : error.name) : String(error);
-  return new RegistryError('unavailable', `registry ${origin} cannot be reached: ${why}`, { cause: error });
+  return new RegistryError('unavailable', `registry ${origin} cannot be reached: ${messageOf(error)}`, { cause: error });
 }

@@ -1,6 +1,7 @@
+import { messageOf } from '../../lib/error-message.ts';
 import type { KubeClient } from '../../lib/kube/client.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
-import { paths, type SandboxClaim } from '../../lib/kube/objects.ts';
+import { paths, sandboxClaim, type SandboxClaim } from '../../lib/kube/objects.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Events } from '../kube/events.ts';
 import { WorkQueue } from '../kube/queue.ts';
@@ -200,7 +201,7 @@ export class ClaimKeeper {
     // somebody changed it: it is planned anew from what it is now
     if (isKubeError(error, 'conflict') || !this.#options.mayWrite()) return;
     const done = this.#planned.get(key)?.action.do;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     if (done !== 'shorten' && done !== 'delete') return;
     if (!this.#refusals.has(done)) this.#options.log.warn({ claim: key, reason, waitMs }, `${done} of claims fails; it is tried again`);
     this.#refusals.set(done, reason);
@@ -220,5 +221,5 @@ function isSame({ claim, action }: Planned, before: Planned | undefined): boolea
 }
 
 function regarding({ namespace, name, uid }: ClaimFacts): Parameters<Events['tell']>[0] {
-  return { apiVersion: 'extensions.agents.x-k8s.io/v1beta1', kind: 'SandboxClaim', namespace, name, uid };
+  return { ...sandboxClaim, namespace, name, uid };
 }

@@ -4,7 +4,7 @@ import { isKubeError, KubeError } from '../../../lib/kube/errors.ts';
 import { objectPath, paths, type SandboxClaim } from '../../../lib/kube/objects.ts';
 import { SandboxError, type SandboxErrorCode } from '../backend.ts';
 import { quotaUsedUp } from './delays.ts';
-import { collections, kindLabel, kindSandbox, kubeTime, verdictOf, type Sandbox, type SandboxWarmPool, type Verdict } from './claims.ts';
+import { kindLabel, kindSandbox, kubeTime, verdictOf, type Sandbox, type SandboxWarmPool, type Verdict } from './claims.ts';
 
 /** A watch that says nothing for so long ends, and the claim is read again. */
 const WATCH_SECONDS = 30;
@@ -98,8 +98,8 @@ export class ClaimsClient {
     const read = <T extends Sandbox | SandboxWarmPool>(collection: string, name: string) =>
       this.#client.find<T>(objectPath(collection, name)).catch(() => undefined);
     const [pool, sandbox] = await Promise.all([
-      read<SandboxWarmPool>(collections.warmPools(this.#namespace), claim.spec.warmPoolRef.name),
-      read<Sandbox>(collections.sandboxes(this.#namespace), claim.status?.sandbox?.name ?? claim.metadata.name),
+      read<SandboxWarmPool>(paths.sandboxWarmPools(this.#namespace), claim.spec.warmPoolRef.name),
+      read<Sandbox>(paths.sandboxes(this.#namespace), claim.status?.sandbox?.name ?? claim.metadata.name),
     ]);
     return { pool, sandbox };
   }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { KubeObject, SandboxClaim } from '../../../lib/kube/objects.ts';
+import { sandboxClaim, type KubeObject, type SandboxClaim } from '../../../lib/kube/objects.ts';
 import type { Lifetime, SandboxErrorCode, SandboxInfo, SandboxOrder } from '../backend.ts';
 
 /** On each claim that this server makes: found by the first, owned by whom the second says. */
@@ -26,21 +26,10 @@ export interface Condition {
   readonly message: string;
 }
 
-const sandboxGroup = (namespace: string) => `/apis/agents.x-k8s.io/v1beta1/namespaces/${encodeURIComponent(namespace)}`;
-const extensions = (namespace: string) => `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${encodeURIComponent(namespace)}`;
-
-/** Paths of those collections. */
-export const collections = {
-  sandboxes: (namespace: string) => `${sandboxGroup(namespace)}/sandboxes`,
-  warmPools: (namespace: string) => `${extensions(namespace)}/sandboxwarmpools`,
-  templates: (namespace: string) => `${extensions(namespace)}/sandboxtemplates`,
-} as const;
-
 /** @param shutdownAt ms since 1970 */
 export function newClaim({ handle, owner, placement, lifetime }: SandboxOrder, shutdownAt: number): SandboxClaim {
   return {
-    apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-    kind: 'SandboxClaim',
+    ...sandboxClaim,
     metadata: {
       name: handle,
       namespace: placement.namespace,

@@ -4,6 +4,7 @@ import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-no
 import { Pool, type Dispatcher } from 'undici';
 import { z } from 'zod';
 import { gather } from '../../../lib/bytes.ts';
+import { messageOf } from '../../../lib/error-message.ts';
 import { parseJson } from '../../../lib/json.ts';
 import type { FileListing } from '../backend.ts';
 import { WORKSPACE } from '../shell.ts';
@@ -345,8 +346,4 @@ function fileFaultOf(error: unknown): unknown {
   if (code?.startsWith('HPE_') === true || code === 'UND_ERR_HEADERS_OVERFLOW')
     return new RuntimeFault('protocol', message, { cause: error });
   return new RuntimeFault('lost', message, { cause: error });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message || String((error as NodeJS.ErrnoException).code) : String(error);
 }

@@ -1,9 +1,10 @@
+import { messageOf } from '../../../lib/error-message.ts';
 import type { KubeClient } from '../../../lib/kube/client.ts';
 import { isKubeError, KubeError } from '../../../lib/kube/errors.ts';
-import { objectPath, paths, type KubeObject } from '../../../lib/kube/objects.ts';
+import { objectPath, paths, sandboxClaim, type KubeObject } from '../../../lib/kube/objects.ts';
 import type { Readiness } from '../../../lib/http-host/host.ts';
 import type { Log } from '../../../lib/log.ts';
-import { collections, type SandboxWarmPool } from './claims.ts';
+import { type SandboxWarmPool } from './claims.ts';
 import { templateFacts, templateSchema, type TemplateFacts } from './template.ts';
 
 export interface SiteOptions {
@@ -60,7 +61,7 @@ export class Site {
 
   async #look(): Promise<void> {
     const before = this.#readiness;
-    const reason = await this.#missing().catch((error: unknown) => `the Kubernetes API cannot be asked: ${(error as Error).message}`);
+    const reason = await this.#missing().catch((error: unknown) => `the Kubernetes API cannot be asked: ${messageOf(error)}`);
     this.#lookedAt = this.#clock();
     this.#readiness = reason === undefined ? { ready: true } : { ready: false, reason };
     const { log } = this.#options;
@@ -76,10 +77,10 @@ export class Site {
       return `this server's ServiceAccount may not ${lacking.join(', ')} sandboxclaims in namespace ${namespace}: bind it to a Role there that has these verbs`;
     }
     const { client } = this.#options;
-    const pool = await this.#read(() => client.get<SandboxWarmPool>(objectPath(collections.warmPools(namespace), warmpool)));
+    const pool = await this.#read(() => client.get<SandboxWarmPool>(objectPath(paths.sandboxWarmPools(namespace), warmpool)));
     if (typeof pool === 'string') return this.#poolMissing(pool);
     const name = pool.spec.sandboxTemplateRef.name;
-    const template = await this.#read(() => client.get(objectPath(collections.templates(namespace), name)));
+    const template = await this.#read(() => client.get(objectPath(paths.sandboxTemplates(namespace), name)));
     if (template === 'forbidden') return undefined;
     if (typeof template === 'string')
       return `SandboxTemplate ${name}, which SandboxWarmPool ${warmpool} names, is not in namespace ${namespace}: apply it`;
@@ -103,8 +104,7 @@ export class Site {
   async #namespaceMissing(): Promise<boolean> {
     const { client, namespace, warmpool } = this.#options;
     const trial = {
-      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-      kind: 'SandboxClaim',
+      ...sandboxClaim,
       metadata: { name: 'sb-trial' },
       spec: { warmPoolRef: { name: warmpool } },
     };
